@@ -1,0 +1,137 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"driftlock/clock"
+)
+
+// A Verdict is what Check found in a history.
+type Verdict struct {
+	Hash       Hash
+	Leases     []Lease     // in the order in which they were granted
+	Violations []Violation // in the order in which they happened
+	Blocks     []Block     // which node blocked for whom, and when
+	Probes     Probes      // how often the run reached its dangerous states
+	Warnings   []string    // "one client: exclusion was never at stake"
+}
+
+// Lease is one grant as the world saw it. Instants are true time in
+// nanoseconds; each end is the first nanosecond that is outside.
+type Lease struct {
+	Client, Key, Owner string
+	Granted            int64 // Acquire returned
+	TrustEnds          int64 // the holder no longer believes: first of deadline, release called, loss told, crash
+	Deadline           int64 // the holder's clock reaches the lease's deadline
+	ExclusionEnds      int64 // fewer than N−q+1 nodes block for it
+	Lapse              int64 // ExclusionEnds, its own release ignored
+	Nodes              int   // that held its key when it was granted
+	Proc               int
+	Required           Factor // the drift factor with which its own deadline would have come in time
+	Late               bool   // granted again after trust had ended: an extension that came too late
+}
+
+// Margin is by how much exclusion outlived trust. Negative breaks I2.
+func (l Lease) Margin() time.Duration { return time.Duration(l.ExclusionEnds - l.TrustEnds) }
+
+// Slack is Margin as it would have been without a release: what searches steer by.
+func (l Lease) Slack() time.Duration { return time.Duration(l.Lapse - l.Deadline) }
+
+// RanOut says that trust ended at the deadline, and not before.
+func (l Lease) RanOut() bool { return l.TrustEnds == l.Deadline }
+
+// Block is a stretch of true time during which one node blocked for one
+// acquisition: it could not have granted the key to a rival, since it held the
+// key unexpired on its own clock, or did not serve and held it when it stopped.
+type Block struct {
+	Node       int
+	Key, Owner string
+	From, To   int64
+	Lapse      int64 // To, had the owner not released
+	When       int64 // the key's last expiry reading, in ms of the node's wall clock
+	Ends       BlockEnd
+}
+
+// BlockEnd is why a node stopped to block.
+type BlockEnd uint8
+
+const (
+	Expired   BlockEnd = iota // its wall clock passed the key's expiry
+	Freed                     // the owner released
+	Forgotten                 // a fault lost the key
+	Deleted                   // somebody else released or replaced it
+)
+
+var endWords = [...]string{"expired", "freed", "forgotten", "deleted"}
+
+func (e BlockEnd) String() string { return endWords[e] }
+
+// Factor is a drift factor in parts per billion.
+type Factor int64
+
+// String is a decimal, "0.0767230770".
+func (f Factor) String() string { return fmt.Sprintf("%d.%09d", f/1e9, f%1e9) }
+
+// Violation is one broken promise.
+type Violation struct {
+	Invariant   Invariant
+	At          int64 // true time in nanoseconds
+	Client, Key string
+	Lease       int           // index in Verdict.Leases; -1: none
+	Other       int           // I1: the other lease; -1: none
+	Margin      time.Duration // of what was broken, negative
+	HasMargin   bool
+	Text        string // one line: who believed what, on which clock, and what was so
+}
+
+// OK says that nothing broke.
+func (v Verdict) OK() bool { return len(v.Violations) == 0 }
+
+// Margin is the smallest of the leases; ok is false if there was none.
+func (v Verdict) Margin() (m time.Duration, ok bool) {
+	for i, l := range v.Leases {
+		if i == 0 || l.Margin() < m {
+			m = l.Margin()
+		}
+	}
+	return m, len(v.Leases) > 0
+}
+
+// Err is nil if nothing broke; else it names the first broken invariant and by
+// how much.
+func (v Verdict) Err() error {
+	if v.OK() {
+		return nil
+	}
+	first := v.Violations[0]
+	return fmt.Errorf("%v (%s) broken at %v: %s", first.Invariant, first.Invariant.Word(), clock.Duration(first.At), first.Text)
+}
+
+// Probe is a dangerous state that a run may reach.
+type Probe uint8
+
+const (
+	ProbeGrant         Probe = iota // a lease was granted
+	ProbeRanOut                     // its trust ran to its deadline
+	ProbeMinimalQuorum              // it was granted by q nodes and no more
+	ProbeLateGrant                  // a node granted after its caller had stopped waiting
+	ProbeHeld                       // an attempt found the lock held by another
+	ProbeOutage                     // an attempt reached no quorum
+	ProbeTooLate                    // an attempt won, but with too little validity left
+	ProbeLostMessage                // a message was lost
+	ProbeHandover                   // a lease was granted within a hundredth of its TTL after the trust of another
+	ProbeForgot                     // a node lost a key that blocked for a trusted lease
+	probes
+)
+
+var probeWords = [probes]string{
+	"a lease was granted", "trust ran to its deadline", "granted by a bare quorum", "a node granted after its caller had stopped waiting",
+	"an attempt found the lock held", "an attempt reached no quorum", "an attempt won too late", "a message was lost",
+	"a grant right after another's trust", "a node forgot a key that mattered",
+}
+
+func (p Probe) String() string { return probeWords[p] }
+
+// Probes counts states by Probe.
+type Probes [probes]int
