@@ -1,0 +1,361 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// The lane keeps in order what one client says to one node. It is the part of a
+// transport that decides; everything that waits, sends or keeps time is outside,
+// so that the production transport and the simulator drive the same code.
+//
+// Why there is a queue at all: a lock asks all nodes and goes on at the quorum,
+// so its release may overtake its own acquire on a slow node, which then grants
+// to nobody. Here a release waits behind its acquire, and a release that a node
+// did not answer is kept for as long as the key can live.
+
+// batchMax is the most requests that go out as one batch. Owed releases take at
+// most half of it while others wait.
+const batchMax = 128
+
+// A Lane is the line of requests from one client to one node: a pure state
+// machine that knows no goroutine, no clock and no wire. Times are durations
+// since an instant of its driver's choice. The zero Lane is ready for use; it is
+// not safe for concurrent use.
+//
+// Its driver pushes requests, takes a batch when the lane is Ready, carries it to
+// the node and settles it, with the node's replies or with Unanswered. What the
+// lane promises:
+//
+//   - At most one batch is out. All that waits goes out in the next, at most 128
+//     requests, in the order in which it was pushed.
+//   - A release goes out only after the acquire of its owner was answered or
+//     given up. One that finds this acquire still in line takes it out, and
+//     neither is sent; nor is the release of an acquire that is known never to
+//     have been executed (a lane remembers that for the TTL). It hears Gone:
+//     nothing of its owner is at the node.
+//   - A request whose time to wait has passed in line is never sent: ErrUnsent.
+//     A release is worth sending for as long as its key can live, also when
+//     nobody waits for it any more.
+//   - A batch without an answer (every reply ErrNoAnswer or ErrUnsent) fails what
+//     waits behind it. An answer that is an error of the store's own is one.
+//   - A release that failed, or waited behind a batch that did, is owed: it rides
+//     at the head of the next batch until it is answered or its key has expired.
+//     What is owed does not keep a lane busy. It goes out by itself once, so that
+//     one lost message does not leave a key behind till its TTL, and again for as
+//     long as the node answers and more is owed than one batch holds.
+//   - Every receiver hears exactly once.
+//   - What a lane keeps is bounded, also if its node is dead for days, by the
+//     requests whose time has not passed and the locks that are held.
+//
+// An owner acquires a key at most once (rule 3 of the lock).
+type Lane struct {
+	Node int // set in every reply
+
+	queue []item // what waits, in order
+	owed  []item // releases that the node has yet to be told; nobody waits for them
+	again bool   // what is owed may go out by itself
+
+	busy bool   // a batch is out
+	out  []item // the batch that is out, or was last
+	reqs []*Request
+	none []Reply
+
+	// The acquires that were never executed and whose release has yet to come,
+	// with the time after which it hardly will. Looked up, never ranged over in
+	// a way that shows.
+	unsent map[holding]time.Duration
+
+	full int // sweep when the lane keeps more than this
+}
+
+// An item is a request in line.
+type item struct {
+	req   *Request
+	until time.Duration // worth sending before that
+	to    Receiver      // may be nil
+	owed  bool          // has been owed before
+}
+
+// A holding is what a release frees.
+type holding struct{ key, owner string }
+
+func (r *Request) holding() holding { return holding{r.Key, r.Owner} }
+
+// A Receiver hears the reply to a request, exactly once and possibly long after
+// the request's time to wait has passed. Receive must neither block nor call the
+// lane; it may be called from within Push, Take and Settle.
+type Receiver interface{ Receive(Reply) }
+
+// errBehind is what a request hears that waited behind a batch without an answer.
+var errBehind = fmt.Errorf("%w: the batch before it got no answer", ErrUnsent)
+
+// Push puts req in line at now. It must not be changed until to has heard; to
+// may be nil. It is not sent after wait has passed, or if it is a release, after
+// the longer of wait and its TTL.
+func (l *Lane) Push(now time.Duration, req *Request, wait time.Duration, to Receiver) {
+	it := item{req: req, until: after(now, wait), to: to}
+	if req.Op == OpRelease {
+		it.until = after(now, max(wait, req.TTL))
+		if l.recall(req) || l.neverSent(req) {
+			l.tell(&it, Reply{Status: Gone})
+			return
+		}
+	}
+	l.queue = append(l.queue, it)
+	if n := l.kept(); n > l.full {
+		l.sweep(now)
+		l.full = 2*l.kept() + 16
+	}
+}
+
+// Ready says whether there is something to send.
+func (l *Lane) Ready() bool { return !l.busy && (len(l.queue) > 0 || l.again && len(l.owed) > 0) }
+
+// Take returns the batch that goes out at now, or nil if there is none. After a
+// batch a Settle must follow; until then the slice and its requests stay as they
+// are.
+func (l *Lane) Take(now time.Duration) []*Request {
+	if !l.Ready() {
+		return nil
+	}
+	l.out, l.reqs = l.out[:0], l.reqs[:0]
+	l.owed = l.board(l.owed, now, batchMax-min(len(l.queue), batchMax/2))
+	l.queue = l.board(l.queue, now, batchMax)
+	l.again = false
+	if len(l.out) == 0 {
+		return nil
+	}
+	l.busy = true
+	return l.reqs
+}
+
+// board moves items from the head of line to the batch until that has most, drops
+// those that are not to be sent, and returns the rest of the line.
+func (l *Lane) board(line []item, now time.Duration, most int) []item {
+	i := 0
+	for ; i < len(line) && len(l.out) < most; i++ {
+		it := &line[i]
+		switch {
+		case it.until <= now:
+			l.drop(it, ErrUnsent)
+		case it.req.Op == OpRelease && l.neverSent(it.req):
+			l.tell(it, Reply{Status: Gone})
+		default:
+			l.out = append(l.out, *it)
+			l.reqs = append(l.reqs, it.req)
+		}
+	}
+	return cut(line, 0, i)
+}
+
+// Settle takes the answers to the batch that is out, one for each request and in
+// its order. A reply whose Status is Failed needs an Err; without one it counts
+// as ErrNoAnswer.
+func (l *Lane) Settle(replies []Reply) {
+	if !l.busy {
+		return
+	}
+	l.busy = false
+	answered, paid, last := false, false, error(nil)
+	for i := range l.out {
+		it, r := &l.out[i], Reply{}
+		if i < len(replies) {
+			r = replies[i]
+		}
+		switch {
+		case r.Status != Failed:
+			r.Err = nil
+		case r.Err == nil:
+			r.Err = ErrNoAnswer
+		}
+		if r.Err != nil {
+			last = r.Err
+		}
+		unsent := errors.Is(r.Err, ErrUnsent)
+		answered = answered || !unsent && !errors.Is(r.Err, ErrNoAnswer)
+		paid = paid || it.owed && r.Err == nil
+		l.settle(it, r, unsent)
+	}
+	if paid { // the node is back: the rest may follow
+		l.again = true
+	}
+	if !answered {
+		l.failQueue(last)
+	}
+	clear(l.out)
+	clear(l.reqs)
+}
+
+func (l *Lane) settle(it *item, r Reply, unsent bool) {
+	switch it.req.Op {
+	case OpAcquire:
+		if unsent {
+			l.noteUnsent(it)
+		}
+	case OpRelease:
+		if l.neverSent(it.req) { // its acquire, earlier in the same batch
+			r = Reply{Status: Gone}
+		}
+		if r.Err != nil {
+			l.owe(it, r.Err)
+			return
+		}
+	}
+	l.tell(it, r)
+}
+
+// failQueue fails all that waits behind a batch that failed with why.
+func (l *Lane) failQueue(why error) {
+	if len(l.queue) == 0 {
+		return
+	}
+	behind := errBehind
+	if why != ErrNoAnswer { // which would add nothing
+		behind = fmt.Errorf("%w: %w", errBehind, why)
+	}
+	for i := range l.queue {
+		switch it := &l.queue[i]; {
+		case it.req.Op != OpRelease:
+			l.drop(it, behind)
+		case l.neverSent(it.req):
+			l.tell(it, Reply{Status: Gone})
+		default:
+			l.owe(it, why) // not ErrUnsent: it may yet be executed
+		}
+	}
+	clear(l.queue)
+	l.queue = l.queue[:0]
+}
+
+// owe keeps a release that failed with why.
+func (l *Lane) owe(it *item, why error) {
+	l.tell(it, Reply{Err: why})
+	if !it.owed {
+		l.again = true
+	}
+	l.owed = append(l.owed, item{req: it.req, until: it.until, owed: true})
+}
+
+// recall takes the acquire of a release out of the line, if it is there.
+func (l *Lane) recall(release *Request) bool {
+	for i := len(l.queue) - 1; i >= 0; i-- { // most give up what they asked last
+		it := l.queue[i]
+		if it.req.Op == OpAcquire && it.req.Owner == release.Owner && it.req.Key == release.Key {
+			l.queue = cut(l.queue, i, i+1)
+			l.tell(&it, Reply{Err: ErrUnsent})
+			return true
+		}
+	}
+	return false
+}
+
+// neverSent says whether the acquire of a release is known never to have been
+// executed, and forgets it.
+func (l *Lane) neverSent(release *Request) bool {
+	if len(l.unsent) == 0 {
+		return false
+	}
+	h := release.holding()
+	_, ok := l.unsent[h]
+	delete(l.unsent, h)
+	return ok
+}
+
+// drop gives up a request that was not sent.
+func (l *Lane) drop(it *item, why error) {
+	if it.req.Op == OpAcquire {
+		l.noteUnsent(it)
+	}
+	l.tell(it, Reply{Err: why})
+}
+
+func (l *Lane) noteUnsent(acquire *item) {
+	if l.unsent == nil {
+		l.unsent = make(map[holding]time.Duration)
+	}
+	l.unsent[acquire.req.holding()] = after(acquire.until, acquire.req.TTL)
+}
+
+func (l *Lane) tell(it *item, r Reply) {
+	if it.to != nil {
+		r.Node = l.Node
+		it.to.Receive(r)
+	}
+}
+
+// kept is how many things the lane remembers besides the batch that is out.
+func (l *Lane) kept() int { return len(l.queue) + len(l.owed) + len(l.unsent) }
+
+// sweep forgets what time has made pointless.
+func (l *Lane) sweep(now time.Duration) {
+	for h, until := range l.unsent {
+		if until <= now {
+			delete(l.unsent, h)
+		}
+	}
+	l.queue = l.sweepLine(l.queue, now)
+	l.owed = l.sweepLine(l.owed, now)
+}
+
+func (l *Lane) sweepLine(line []item, now time.Duration) []item {
+	n := 0
+	for i := range line {
+		if line[i].until <= now {
+			l.drop(&line[i], ErrUnsent)
+			continue
+		}
+		line[n] = line[i]
+		n++
+	}
+	return cut(line, n, len(line))
+}
+
+// after is t + d, or the end of time.
+func after(t, d time.Duration) time.Duration {
+	if d > 0 && t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
+}
+
+// cut removes line[i:j] in place and leaves no pointer behind.
+func cut(line []item, i, j int) []item {
+	n := i + copy(line[i:], line[j:])
+	clear(line[n:])
+	return line[:n]
+}
+
+// Unanswered returns what to settle the batch with that is out, if it was given
+// up: ErrNoAnswer for each request. The slice is the lane's.
+func (l *Lane) Unanswered() []Reply {
+	l.none = l.none[:0]
+	if l.busy {
+		for range l.out {
+			l.none = append(l.none, Reply{Node: l.Node, Err: ErrNoAnswer})
+		}
+	}
+	return l.none
+}
+
+// Pending is how many requests the lane still has: in line, owed and out.
+func (l *Lane) Pending() int {
+	n := len(l.queue) + len(l.owed)
+	if l.busy {
+		n += len(l.out)
+	}
+	return n
+}
+
+// Reset empties the lane for a new use and keeps its memory and Node. Receivers
+// that wait hear nothing.
+func (l *Lane) Reset() {
+	clear(l.queue)
+	clear(l.owed)
+	clear(l.out)
+	clear(l.reqs)
+	clear(l.unsent)
+	*l = Lane{Node: l.Node, queue: l.queue[:0], owed: l.owed[:0], out: l.out[:0], reqs: l.reqs[:0], none: l.none[:0], unsent: l.unsent}
+}
