@@ -1,12 +1,8 @@
 // Package clock has clocks on exact integer arithmetic, and the few ways in
 // which code may wait on an injected clock.
+//
+// Code that takes its clock as an argument reads Now, and blocks or schedules
+// only through [Sleep], [WithTimeout], [WithDeadline], [Go] and the clock's own
+// AfterFunc. Any clockwork.Clock will do: the machine's own ([Boottime]), one
+// that runs fast or slow ([Drifting]), a fake, or a simulator's.
 package clock
-
-import "time"
-
-// A Rate is how many of its own nanoseconds a clock counts in one true
-// nanosecond, as an exact fraction. The zero Rate is 1, a perfect clock.
-type Rate struct{ num, den int64 }
-
-// Duration is a time.Duration that is written "10s" in JSON and in flags.
-type Duration time.Duration
