@@ -1,0 +1,151 @@
+package timeline
+
+import (
+	"math"
+
+	"driftlock/redlock"
+	"driftlock/sim"
+)
+
+// A broadcast is one question of one process to all nodes, with what came of it.
+type broadcast struct {
+	step         int // of the Asked
+	ends         int // the step at which its process had stopped waiting
+	client, proc int
+	op           redlock.Op
+	key, owner   sim.Text
+	heard        []answer // in order of arrival, while it was waited for
+	cleanUp      bool     // a release that nobody called: a failed attempt takes back what it got
+	idle         bool     // no node did anything for it: an attempt at a held lock, and its clean-up
+}
+
+type answer struct {
+	node   int
+	status redlock.Status
+}
+
+// granted is the nodes that answered what was hoped for.
+func (b *broadcast) granted() (nodes []int) {
+	for _, a := range b.heard {
+		if a.status == redlock.Done || a.status == redlock.Ours {
+			nodes = append(nodes, a.node)
+		}
+	}
+	return nodes
+}
+
+// late says that nobody waited for the broadcast any more at that step.
+func (b *broadcast) late(step int) bool { return step > b.ends }
+
+// question, message and process are what events are found by.
+type (
+	question struct {
+		client int16
+		op     redlock.Op
+		owner  sim.Text
+	}
+	message struct {
+		client, node int16
+		nth          uint32
+	}
+	process struct{ client, proc int16 }
+)
+
+// threads follows the messages of a run from question to answer.
+type threads struct {
+	list    []*broadcast
+	latest  map[question]*broadcast
+	carried map[message][]*broadcast // what a message carries: a batch can hold several
+	waiting map[process]*broadcast
+	called  map[sim.Text]bool // owners whose release was called
+}
+
+// broadcasts finds all questions of a run, and to which each step belongs (nil:
+// to none).
+func broadcasts(run Run) (list []*broadcast, of []*broadcast) {
+	t := threads{latest: map[question]*broadcast{}, carried: map[message][]*broadcast{}, waiting: map[process]*broadcast{}, called: map[sim.Text]bool{}}
+	of = make([]*broadcast, run.Len()+1)
+	for step := 1; step <= run.Len(); step++ {
+		of[step] = t.follow(step, run.Event(step))
+	}
+	t.findIdle()
+	return t.list, of
+}
+
+// follow takes in one event and says to which broadcast it belongs.
+func (t *threads) follow(step int, e sim.Event) *broadcast {
+	who, m := process{e.Client, e.Proc}, message{e.Client, e.Node, e.Nth}
+	switch e.Kind {
+	case sim.Releasing:
+		t.called[e.Owner] = true
+	case sim.Asked:
+		return t.ask(step, e, who)
+	case sim.Sent:
+		b := t.latest[question{e.Client, e.Op, e.Owner}]
+		if b != nil {
+			t.carried[m] = append(t.carried[m], b)
+		}
+		return b
+	case sim.Executed, sim.Dropped, sim.Answered, sim.GaveUp:
+		b := t.find(m, e)
+		if b != nil && e.Kind == sim.Executed && (e.Status == redlock.Done || e.Status == redlock.Ours) {
+			b.idle = false
+		}
+		return b
+	case sim.Heard:
+		b := t.find(m, e)
+		if b != nil && !b.late(step) {
+			b.heard = append(b.heard, answer{int(e.Node), e.Status})
+		}
+		return b
+	case sim.Granted, sim.Refused, sim.Extended, sim.Unextended, sim.Released, sim.Lost:
+		return t.stop(step, who)
+	}
+	return nil
+}
+
+func (t *threads) ask(step int, e sim.Event, who process) *broadcast {
+	t.stop(step, who)
+	b := &broadcast{step: step, ends: math.MaxInt, client: int(e.Client), proc: int(e.Proc), op: e.Op, key: e.Key, owner: e.Owner,
+		cleanUp: e.Op == redlock.OpRelease && !t.called[e.Owner], idle: true}
+	t.list = append(t.list, b)
+	t.waiting[who], t.latest[question{e.Client, e.Op, e.Owner}] = b, b
+	return b
+}
+
+// stop ends what a process waits for.
+func (t *threads) stop(step int, who process) *broadcast {
+	b := t.waiting[who]
+	if b != nil {
+		b.ends = step
+		delete(t.waiting, who)
+	}
+	return b
+}
+
+// find is the broadcast of an event about a message.
+func (t *threads) find(m message, e sim.Event) *broadcast {
+	for _, b := range t.carried[m] {
+		if (e.Op == 0 || b.op == e.Op) && (e.Owner == 0 || b.owner == e.Owner) {
+			return b
+		}
+	}
+	return nil
+}
+
+// findIdle settles what is idle: an attempt only together with its clean-up,
+// anything else never.
+func (t *threads) findIdle() {
+	attempts := map[sim.Text]*broadcast{}
+	for _, b := range t.list {
+		switch a := attempts[b.owner]; {
+		case b.op == redlock.OpAcquire:
+			attempts[b.owner] = b
+		case b.cleanUp && a != nil:
+			b.idle = b.idle && a.idle
+			a.idle = b.idle
+		default:
+			b.idle = false
+		}
+	}
+}

@@ -1,0 +1,366 @@
+package timeline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/redlock"
+	"driftlock/sim"
+)
+
+// An explanation says why exclusion ended before trust, from what the run shows:
+// what the nodes did that stopped to block, and what the holder's clock did.
+type explanation struct {
+	nodes  []string // what made nodes stop to block
+	client []string // what made the holder believe for so long
+	not    string   // what did not happen
+	held   string   // what would have held
+}
+
+type sentence struct{ head, text string }
+
+func (e explanation) sentences() []sentence {
+	var s []sentence
+	if cause := strings.Join(append(e.nodes, e.client...), " "); cause != "" {
+		s = append(s, sentence{"Cause: ", cause})
+	}
+	if e.not != "" {
+		s = append(s, sentence{"Not the cause: ", e.not})
+	}
+	if e.held != "" {
+		s = append(s, sentence{"Would have held: ", e.held})
+	}
+	return s
+}
+
+// inquiry is about one lease: the facts of the run that bear on it.
+type inquiry struct {
+	run    Run
+	cast   cast
+	lease  sim.Lease
+	client int
+	asked  int64 // true time at which the winning attempt began
+	groups []blocker
+	faults []episode // that touched its holder or its nodes while it mattered
+}
+
+// episode is a fault that happened, from begin to end; a momentary one has none.
+type episode struct {
+	sim.Fault
+	index        int // in the scenario
+	client, node int // -1: the other kind of machine
+	span
+}
+
+func explain(run Run, c cast, v sim.Verdict, l sim.Lease) explanation {
+	q := inquiry{run: run, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
+	q.asked = q.firstAsked()
+	q.faults = q.episodes()
+	var e explanation
+	forgot, stepped := false, false
+	for _, g := range q.groups {
+		if g.end() >= l.TrustEnds {
+			continue
+		}
+		text, kind := q.nodeEnded(g)
+		forgot = forgot || kind == lostKey
+		stepped = stepped || kind == wallStepped
+		e.nodes = append(e.nodes, text)
+	}
+	if l.Late {
+		e.client = append(e.client, fmt.Sprintf("%s was told that it held the lock after its trust had ended already: the lock broke a rule, whatever the clocks did.", clean(l.Client)))
+	}
+	clientText, stopped := q.clientBelieved()
+	e.client = append(e.client, clientText...)
+	e.not = q.didNotHappen()
+	e.held = q.wouldHaveHeld(v, forgot, stepped, stopped)
+	return e
+}
+
+// firstAsked is when the attempt began that became the lease.
+func (q inquiry) firstAsked() int64 {
+	for step := 1; step <= q.run.Len(); step++ {
+		e := q.run.Event(step)
+		if e.Kind == sim.Asked && e.Op == redlock.OpAcquire && int(e.Client) == q.client && q.run.Text(e.Owner) == q.lease.Owner {
+			return e.At
+		}
+	}
+	return q.lease.Granted
+}
+
+// episodes are the faults on the holder and on the nodes that blocked for it,
+// from the first send to the end of trust.
+func (q inquiry) episodes() []episode {
+	var list []episode
+	for step := 1; step <= q.run.Len(); step++ {
+		e := q.run.Event(step)
+		switch e.Kind {
+		case sim.Faulted:
+			f := q.cast.Faults[e.Value]
+			until := e.At
+			if f.For > 0 || f.Kind == "crash" { // for good unless a Healed says otherwise
+				until = never
+			}
+			list = append(list, episode{f, int(e.Value), int(e.Client), int(e.Node), span{e.At, until}})
+		case sim.Healed:
+			for i := range list {
+				if int64(list[i].index) == e.Value {
+					list[i].to = e.At
+				}
+			}
+		}
+	}
+	var mine []episode
+	for _, x := range list {
+		if x.from >= q.lease.TrustEnds || x.to < q.asked {
+			continue
+		}
+		if x.client == q.client && x.client >= 0 || x.node >= 0 && q.blocked(x.node) {
+			mine = append(mine, x)
+		}
+	}
+	return mine
+}
+
+func (q inquiry) blocked(node int) bool {
+	for _, g := range q.groups {
+		for _, n := range g.nodes {
+			if n == node {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// on is the episodes of one node that began in a stretch of time, or reached into it.
+func (q inquiry) on(node int, s span, kinds ...string) []episode {
+	var list []episode
+	for _, x := range q.faults {
+		if x.node != node || x.from > s.to || x.to < s.from {
+			continue
+		}
+		for _, k := range kinds {
+			if x.Kind == k {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// ending is the sort of thing that made a node stop to block.
+type ending int
+
+const (
+	ranOut ending = iota
+	wallStepped
+	lostKey
+	gaveAway
+)
+
+// nodeEnded says why the nodes of a group, which fared alike, stopped to block.
+func (q inquiry) nodeEnded(g blocker) (string, ending) {
+	b := g.blocks[len(g.blocks)-1]
+	names, many := q.cast.nodes(g.nodes), len(g.nodes) > 1
+	switch b.Ends {
+	case sim.Forgotten:
+		return q.nodeForgot(g, b), lostKey
+	case sim.Deleted:
+		return fmt.Sprintf("At %s the key of %s was deleted on %s, and not by %s.", shortest(b.To), clean(q.lease.Client), names, clean(q.lease.Client)), gaveAway
+	case sim.Freed:
+		return fmt.Sprintf("At %s %s freed the key, as %s itself had asked.", shortest(b.To), names, clean(q.lease.Client)), gaveAway
+	}
+	set, ttl := q.lastSet(g.nodes[0], b)
+	lived := time.Duration(b.To - set)
+	if steps := q.on(g.nodes[0], span{set, b.To}, "step"); len(steps) > 0 {
+		return fmt.Sprintf("The wall clock of %s jumped by %s at %s, so %s let go of the key, which was set for %s, after %s.",
+			names, signed(steps[0].By), shortest(steps[0].from), pronoun(many), length(ttl), length(lived)), wallStepped
+	}
+	if rates := q.on(g.nodes[0], span{set, b.To}, "rate"); len(rates) > 0 {
+		return fmt.Sprintf("From %s on the clock of %s ran %s, so %s let go of the key, which was set for %s, after %s.",
+			shortest(rates[0].from), names, deviationOf(rates[0].Rate).words(), pronoun(many), length(ttl), length(lived)), ranOut
+	}
+	if g.off.fast {
+		return fmt.Sprintf("%s %s, so the %s for which %s had set the key were over after %s.",
+			clockOf(names, many), g.off.words(), length(ttl), pronoun(many), length(lived)), ranOut
+	}
+	return fmt.Sprintf("%s kept the key for %s, as asked.", names, length(lived)), ranOut
+}
+
+func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
+	names := q.cast.nodes(g.nodes)
+	for _, x := range q.on(g.nodes[0], span{q.asked, b.To}, "crash", "evict", "flush", "failover") {
+		if x.from != b.To && x.to != b.To {
+			continue
+		}
+		switch x.Kind {
+		case "crash":
+			return fmt.Sprintf("%s crashed at %s and was back at %s without the key.", names, shortest(x.from), shortest(b.To))
+		case "evict":
+			return fmt.Sprintf("%s evicted the key at %s.", names, shortest(b.To))
+		case "flush":
+			return fmt.Sprintf("%s was flushed at %s.", names, shortest(b.To))
+		case "failover":
+			return fmt.Sprintf("%s failed over at %s to a replica that was %s behind and did not have the key.", names, shortest(b.To), length(time.Duration(x.By)))
+		}
+	}
+	return fmt.Sprintf("%s lost the key at %s.", names, shortest(b.To))
+}
+
+// lastSet is when the key of a block got its last expiry, and for how long on
+// the node's clock.
+func (q inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
+	at, ttl = b.From, time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
+	for step := 1; step <= q.run.Len(); step++ {
+		e := q.run.Event(step)
+		if e.At > b.To {
+			break
+		}
+		if e.Kind == sim.Executed && int(e.Node) == node && e.Status == redlock.Done && e.Op != redlock.OpRelease && q.run.Text(e.Owner) == b.Owner {
+			at, ttl = e.At, time.Duration(e.Value-e.Local/1e6)*time.Millisecond
+		}
+	}
+	return at, ttl
+}
+
+// clientBelieved says what made the holder believe for longer than it should.
+// Stopped: its clock stood still or went back.
+func (q inquiry) clientBelieved() (text []string, stopped bool) {
+	if q.client < 0 {
+		return nil, false
+	}
+	me := q.cast.Clients[q.client]
+	name := clean(me.Name)
+	for _, x := range q.faults {
+		if x.client != q.client {
+			continue
+		}
+		switch {
+		case x.Kind == "suspend" && me.Lives == sim.Monotonic:
+			text = append(text, fmt.Sprintf("%s was suspended at %s for %s, and its clock, a monotonic one, stood still meanwhile.", name, shortest(x.from), length(time.Duration(x.For))))
+			stopped = true
+		case (x.Kind == "step" && x.By < 0 || x.Kind == "freeze") && me.Lives == sim.Wall:
+			what := "went back by " + length(time.Duration(x.By))
+			if x.Kind == "freeze" {
+				what = "stood still for " + length(time.Duration(x.For))
+			}
+			text = append(text, fmt.Sprintf("%s lives on its wall clock, which %s at %s.", name, what, shortest(x.from)))
+			stopped = true
+		case x.Kind == "rate" && deviationOf(x.Rate).slow:
+			text = append(text, fmt.Sprintf("From %s on the clock of %s ran %s.", shortest(x.from), name, deviationOf(x.Rate).words()))
+		}
+	}
+	if off := deviationOf(me.Clock.Rate); off.slow {
+		counted := q.run.ClientReading(q.client, q.lease.TrustEnds) - q.run.ClientReading(q.client, q.asked)
+		text = append(text, fmt.Sprintf("The clock of %s runs %s: it counted %s in the %s from its first request to the end of its trust.",
+			name, off.words(), length(time.Duration(counted)), length(time.Duration(q.lease.TrustEnds-q.asked))))
+	}
+	return text, stopped
+}
+
+// didNotHappen names the usual suspects that have an alibi.
+func (q inquiry) didNotHappen() string {
+	var no []string
+	absent := func(text string, kinds ...string) {
+		for _, x := range q.faults {
+			for _, k := range kinds {
+				if x.Kind == k {
+					return
+				}
+			}
+		}
+		no = append(no, text)
+	}
+	absent("no clock was stepped", "step", "freeze")
+	absent("nothing crashed or paused", "crash", "pause", "suspend")
+	if !q.lost() {
+		absent("no node lost a key", "crash", "evict", "flush", "failover")
+	}
+	text := ""
+	if len(no) > 0 {
+		text = strings.ToUpper(no[0][:1]) + join(no)[1:] + "."
+	}
+	if q.delays() {
+		text += " Slow messages cannot do this: trust counts from before the first request was sent."
+	}
+	return strings.TrimSpace(text)
+}
+
+func (q inquiry) lost() bool {
+	for _, g := range q.groups {
+		if g.blocks[len(g.blocks)-1].Ends == sim.Forgotten {
+			return true
+		}
+	}
+	return false
+}
+
+// delays says that message delays have an alibi: every key that ended early ran
+// out by itself, and the lease was no late one.
+func (q inquiry) delays() bool {
+	for _, g := range q.groups {
+		if g.end() < q.lease.TrustEnds && g.blocks[len(g.blocks)-1].Ends != sim.Expired {
+			return false
+		}
+	}
+	return len(q.groups) > 0 && !q.lease.Late
+}
+
+// wouldHaveHeld names the drift factor with which this run would have kept its
+// promise, or says that none is of use, and what is.
+func (q inquiry) wouldHaveHeld(v sim.Verdict, forgot, stepped, stopped bool) string {
+	if q.lease.Late || q.lease.Margin() >= 0 {
+		return ""
+	}
+	var advice []string
+	if forgot {
+		advice = append(advice, "No drift factor helps against a node that forgets: let it stay away after a restart for as long as the longest TTL, keep its writes (appendfsync always, noeviction, no failover), or hold more nodes than the bare quorum.")
+	}
+	if stopped {
+		advice = append(advice, "No drift factor helps against a clock that stops: let the lock live on one that goes on, redlock.WithClock(clock.Boottime()), its default.")
+	}
+	if len(advice) > 0 {
+		return strings.Join(advice, " ")
+	}
+	exact, paste := needed(v)
+	ttl := time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
+	left := ttl - share(paste, ttl) - time.Duration(q.cast.Lock.Buffer)
+	if exact <= 0 || paste >= 1e9 || left <= 0 {
+		return "No drift factor would have, with these clocks and this TTL."
+	}
+	text := fmt.Sprintf("redlock.WithClockDriftFactor(%s); it was %s. That leaves %s of each %s to work in.",
+		decimal(paste), clean(q.cast.Lock.Factor), length(left), length(ttl))
+	if stepped {
+		text += " Better: let the nodes' clocks be slewed and never stepped."
+	}
+	return text
+}
+
+// decimal is a factor without trailing zeros: "0.0768".
+func decimal(f sim.Factor) string {
+	return strings.TrimRight(strings.TrimRight(f.String(), "0"), ".")
+}
+
+func signed(d clock.Duration) string {
+	if d < 0 {
+		return "−" + length(time.Duration(d))
+	}
+	return "+" + length(time.Duration(d))
+}
+
+func clockOf(names string, many bool) string {
+	if many {
+		return "The clocks of " + names + " run"
+	}
+	return "The clock of " + names + " runs"
+}
+
+func pronoun(many bool) string {
+	if many {
+		return "they"
+	}
+	return "it"
+}

@@ -1,0 +1,209 @@
+package timeline
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"driftlock/sim"
+)
+
+// Screen writes what a verdict says, in about a screen: what broke and by how
+// much, when the holder believed and when the nodes blocked, why, and what would
+// have held. Of a run that held it shows the lease that came closest.
+func Screen(w io.Writer, run Run, v sim.Verdict, st Style) error {
+	p := &page{Style: st}
+	c := castOf(run.Scenario())
+	switch {
+	case !v.OK():
+		p.broken(run, c, v, v.Violations[0])
+	case len(v.Leases) > 0:
+		p.held(c, v)
+	default:
+		p.para(p.paint(warn, "HELD")+"  ", "but nobody got a lock, so nothing was at stake.")
+	}
+	for _, warning := range v.Warnings {
+		p.para("Note: ", clean(warning)+".")
+	}
+	return p.writeTo(w)
+}
+
+func (p *page) held(c cast, v sim.Verdict) {
+	closest := 0
+	for i, l := range v.Leases {
+		if l.Margin() < v.Leases[closest].Margin() {
+			closest = i
+		}
+	}
+	l := v.Leases[closest]
+	leases := "leases"
+	if len(v.Leases) == 1 {
+		leases = "lease"
+	}
+	p.headline(good, "HELD", fmt.Sprintf("%d %s, none trusted longer than the nodes kept others out. The closest: %s on %q, with %s.",
+		len(v.Leases), leases, clean(l.Client), l.Key, spare(l)))
+	p.line("")
+	p.bars(c, v, l, nil)
+}
+
+// spare is a margin that is not negative, in words.
+func spare(l sim.Lease) string {
+	if l.ExclusionEnds == never {
+		return "all the time there is"
+	}
+	return length(l.Margin()) + " to spare"
+}
+
+func (p *page) headline(t tint, word, text string) {
+	lines := wrap(text, columns-len(word)-2)
+	p.line(p.paint(t, word) + "  " + lines[0])
+	for _, l := range lines[1:] {
+		p.line(pad("", len(word)+2) + l)
+	}
+}
+
+func (p *page) broken(run Run, c cast, v sim.Verdict, x sim.Violation) {
+	p.headline(bad, "BROKEN", headline(v, x))
+	if x.Lease >= 0 {
+		l := v.Leases[x.Lease]
+		var rival *sim.Lease
+		if x.Invariant == sim.I1 && x.Other >= 0 {
+			l, rival = v.Leases[x.Other], &v.Leases[x.Lease]
+		}
+		p.line("")
+		p.bars(c, v, l, rival)
+		why := explain(run, c, v, l)
+		p.line("")
+		for _, s := range why.sentences() {
+			p.para(s.head, s.text)
+		}
+	}
+	p.rest(v, x)
+}
+
+// headline says what broke, in words that need no knowledge of the theory.
+func headline(v sim.Verdict, x sim.Violation) string {
+	what := fmt.Sprintf("%v (%s): ", x.Invariant, x.Invariant.Word())
+	switch {
+	case x.Invariant == sim.I2 && x.HasMargin:
+		return what + fmt.Sprintf("%s believed that it held %q for %s longer than the nodes kept others out.",
+			clean(x.Client), x.Key, length(x.Margin))
+	case x.Invariant == sim.I1 && x.Lease >= 0 && x.Other >= 0:
+		early, late := v.Leases[x.Other], v.Leases[x.Lease]
+		return what + fmt.Sprintf("%s and %s both believed that they held %q, for %s.",
+			clean(early.Client), clean(late.Client), x.Key, length(time.Duration(min(early.TrustEnds, late.TrustEnds)-late.Granted)))
+	}
+	return what + clean(x.Text)
+}
+
+// bars draws who believed what, and what was so.
+func (p *page) bars(c cast, v sim.Verdict, l sim.Lease, rival *sim.Lease) {
+	trust := span{l.Granted, l.TrustEnds}
+	danger := span{max(l.ExclusionEnds, l.Granted), l.TrustEnds}
+	spans := []span{trust}
+	gap := span{min(l.ExclusionEnds, l.TrustEnds), max(l.ExclusionEnds, l.TrustEnds)}
+	if rival != nil {
+		second := span{rival.Granted, rival.TrustEnds}
+		danger = span{max(trust.from, second.from), min(trust.to, second.to)}
+		gap, spans = danger, append(spans, second)
+	}
+	groups := blockers(c, v, l)
+	from := l.Granted
+	for _, g := range groups {
+		from = min(from, g.blocks[0].From)
+	}
+	exclusion := span{from, max(from, l.ExclusionEnds)}
+	spans = append(spans, exclusion)
+	a := axisOver(spans, gap)
+
+	p.scale(a)
+	p.row(clean(l.Client)+" believes it holds", a.bar(p.Style, []span{trust}, danger, good), shortest(l.TrustEnds))
+	if rival != nil {
+		p.row(clean(rival.Client)+" believes it holds", a.bar(p.Style, []span{{rival.Granted, rival.TrustEnds}}, danger, good), shortest(rival.TrustEnds))
+	}
+	p.row("the nodes really block", a.bar(p.Style, []span{exclusion}, span{}, strong), shortest(l.ExclusionEnds))
+	var silent []int
+	for n := range c.Nodes {
+		silent = append(silent, n)
+	}
+	for _, g := range groups {
+		label := "  " + c.nodes(g.nodes)
+		if off := g.off.label(); off != "" {
+			label += "  " + off
+		}
+		p.row(label, a.bar(p.Style, g.spans(), span{}, faint), shortest(g.end()))
+		silent = without(silent, g.nodes)
+	}
+	note := fmt.Sprintf("%d of the %d nodes must block to keep a rival from its %d.", c.needed, len(c.Nodes), c.quorum)
+	if len(silent) > 0 {
+		note += fmt.Sprintf(" %s never had the key.", c.nodes(silent))
+	}
+	p.para("  ", note)
+}
+
+func without(which, gone []int) []int {
+	var left []int
+	for _, n := range which {
+		keep := true
+		for _, g := range gone {
+			keep = keep && n != g
+		}
+		if keep {
+			left = append(left, n)
+		}
+	}
+	return left
+}
+
+// rest names what else broke, or that nobody happened to use the gap.
+func (p *page) rest(v sim.Verdict, shown sim.Violation) {
+	more := 0
+	for _, x := range v.Violations {
+		if x == shown {
+			continue
+		}
+		if more++; more <= 3 {
+			by := ""
+			if x.HasMargin {
+				by = ", by " + length(x.Margin)
+			}
+			p.para("Also broken: ", fmt.Sprintf("%v (%s) at %s%s: %s", x.Invariant, x.Invariant.Word(), shortest(x.At), by, clean(x.Text)))
+		}
+	}
+	if more > 3 {
+		p.para("Also broken: ", fmt.Sprintf("%d more.", more-3))
+	}
+	if shown.Invariant == sim.I2 && !broke(v, sim.I1) {
+		p.para("Luck: ", "nobody asked for the lock in that gap. Whoever does gets it, and there are two holders.")
+	}
+}
+
+func broke(v sim.Verdict, i sim.Invariant) bool {
+	for _, x := range v.Violations {
+		if x.Invariant == i {
+			return true
+		}
+	}
+	return false
+}
+
+// needed is the drift factor with which all leases of a run would have ended in
+// time, and the factor that one would paste: three digits, rounded up.
+func needed(v sim.Verdict) (exact, paste sim.Factor) {
+	for _, l := range v.Leases {
+		if l.Margin() < 0 {
+			exact = max(exact, l.Required)
+		}
+	}
+	unit := sim.Factor(1)
+	for exact/unit >= 1000 {
+		unit *= 10
+	}
+	return exact, (exact + unit - 1) / unit * unit
+}
+
+// share is the drift that a factor takes off a TTL, rounded up as the lock does.
+func share(f sim.Factor, ttl time.Duration) time.Duration {
+	whole, rest := int64(ttl)/1e9, int64(ttl)%1e9
+	return time.Duration(whole*int64(f) + (rest*int64(f)+1e9-1)/1e9)
+}
