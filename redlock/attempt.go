@@ -1,0 +1,115 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Acquire: see Locker.
+func (l *core) Acquire(ctx context.Context, key string, ttl time.Duration) (Token, error) {
+	return l.acquire(ctx, key, ttl, l.retry)
+}
+
+// TryAcquire: see Locker.
+func (l *core) TryAcquire(ctx context.Context, key string, ttl time.Duration) (Token, error) {
+	return l.acquire(ctx, key, ttl, noRetry)
+}
+
+var noRetry = NoRetry()
+
+func (l *core) acquire(ctx context.Context, key string, ttl time.Duration, retry RetryPolicy) (Token, error) {
+	if err := l.check(ctx, key); err != nil {
+		return Token{}, err
+	}
+	t, err := l.terms(ttl)
+	if err != nil {
+		return Token{}, err
+	}
+	called := l.began()
+	token, n, err := l.attempts(ctx, key, t, retry)
+	if err != nil {
+		l.report(ctx, called, Event{Kind: Refused, Key: key, Attempt: n, Err: err})
+		return Token{}, err
+	}
+	l.report(ctx, called, Event{Kind: Granted, Key: key, Attempt: n, Remaining: token.Remaining()})
+	return token, nil
+}
+
+// attempts makes attempts until one succeeds or there is no point in another; n
+// is how many it made.
+func (l *core) attempts(ctx context.Context, key string, t terms, retry RetryPolicy) (_ Token, n int, _ error) {
+	patience := patience{l: l, policy: retry, budget: l.outageBudget(t)}
+	var last *failure // of the last attempt that ctx did not cut short
+	for {
+		if ctx.Err() != nil {
+			return Token{}, n, ended(OpAcquire, ctx, key, last)
+		}
+		if err := l.running(OpAcquire, key); err != nil {
+			return Token{}, n, err
+		}
+		n++
+		s, start, f := l.attempt(ctx, key, t)
+		if f == nil {
+			l.report(ctx, start, Event{Kind: Attempted, Key: key, Attempt: n})
+			return Token{s}, n, nil
+		}
+		l.report(ctx, start, Event{Kind: Attempted, Key: key, Attempt: n, Err: f})
+		if ctx.Err() != nil && f.class == ErrNoQuorum {
+			continue // it says nothing of the nodes
+		}
+		last = f
+		wait, again := patience.after(n, start, f)
+		if !again {
+			return Token{}, n, f
+		}
+		l.sleep(ctx, wait)
+	}
+}
+
+// attempt asks all nodes once. It counts only if a quorum granted and, read
+// after the last answer that was needed, enough validity is left; if not, what
+// it may have left on any node is given back before it returns. (Rules 1 to 5)
+func (l *core) attempt(ctx context.Context, key string, t terms) (*lease, time.Time, *failure) {
+	s := &lease{owner: l.owner(), lock: l, key: key, longest: t.ttl}
+	start := l.clock.Now() // before the first send of this attempt: no key of it can be older
+	s.since, s.until = start, start.Add(t.trust)
+	v := l.ask(ctx, Request{Op: OpAcquire, Key: key, Owner: s.owner, TTL: t.ttl}, t.timeout, (*tally).attempted)
+	left := s.until.Sub(l.clock.Now())
+	if v.won() && left > 0 && left >= l.minValidity {
+		return s, start, nil
+	}
+	l.giveBack(ctx, key, s)
+	f := &failure{op: OpAcquire, key: key, tally: v}
+	switch {
+	case v.won():
+		f.class = ErrValidityExpired
+		f.note = fmt.Sprintf("it took %v, which leaves %v of a ttl of %v, and needed is %v", t.trust-left, left, t.ttl, max(l.minValidity, 1))
+	case v.answered():
+		f.class = ErrLockAlreadyHeld
+	default:
+		f.class = ErrNoQuorum
+	}
+	return nil, start, f
+}
+
+// giveBack releases what s may have on any node, those that failed or did not
+// answer too. It waits for a quorum of answers, so that another attempt finds
+// the nodes free, but not for longer than ctx lasts: the transport sees to the
+// rest.
+func (l *core) giveBack(ctx context.Context, key string, s *lease) {
+	req, timeout := l.give(key, s)
+	l.ask(ctx, req, timeout, (*tally).answered)
+}
+
+// ended is the error of a call whose context has ended, after last.
+func ended(op Op, ctx context.Context, key string, last *failure) error {
+	f := &failure{op: op, key: key, also: []error{context.Cause(ctx)}}
+	if err := ctx.Err(); err != context.Cause(ctx) {
+		f.class = err
+	}
+	if last != nil {
+		f.also = append(f.also, last)
+	}
+	return f
+}
