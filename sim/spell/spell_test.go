@@ -1,0 +1,20 @@
+package spell
+
+import "testing"
+
+func TestHint(t *testing.T) {
+	t.Parallel()
+	known := []string{"drift", "drift-wide", "canary"}
+	for word, want := range map[string]string{
+		"drfit":      ` (did you mean "drift"?)`,
+		"Drift-wid":  ` (did you mean "drift-wide"?)`,
+		"canaries":   ` (did you mean "canary"?)`,
+		"zookeeper":  "",
+		"":           "",
+		"drift-wide": ` (did you mean "drift-wide"?)`,
+	} {
+		if got := Hint(word, known); got != want {
+			t.Errorf("Hint(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
