@@ -1,0 +1,233 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+	"sync"
+	"time"
+
+	"driftlock/clock"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// The production transport is a lane, a mutex and a worker for each node. A worker
+// is a goroutine that lives while there is something to send, so an idle lock has
+// none, and what can be stuck at a node that hangs is one goroutine, whatever the
+// number of calls.
+
+// closePatience bounds how long Close waits for what is in flight.
+const closePatience = time.Second
+
+// NewTransport returns the production transport over at most 64 nodes. For each it
+// has one worker, which sends all that waits as one batch. Waiting and timeouts are
+// on c; how long a node may take for a batch is the node's own affair.
+//
+// Close makes later broadcasts yield ErrClosed. What is in line and in flight is
+// still sent; Close waits for it a second at most and says which nodes still had not
+// answered then.
+func NewTransport(nodes []Node, c clockwork.Clock) Transport {
+	t := &transport{clock: c, origin: c.Now(), workers: make([]worker, len(nodes))}
+	for i, n := range nodes {
+		w := &t.workers[i]
+		w.transport, w.node, w.lane.Node, w.start = t, n, i, w.work
+	}
+	return t
+}
+
+type transport struct {
+	clock   clockwork.Clock
+	origin  time.Time // of the lanes' times
+	workers []worker
+}
+
+// A worker carries the batches of one lane to its node.
+type worker struct {
+	transport *transport
+	node      Node
+	start     func()  // work, as a value made once
+	replies   []Reply // the running worker's
+
+	mu      sync.Mutex // guards the rest; never held over node.Do
+	lane    Lane
+	running bool
+	closed  bool
+	idle    chan struct{} // closed when a worker stops after Close; nil before
+}
+
+func (t *transport) Len() int { return len(t.workers) }
+
+// NodeName is the name of node i, for texts.
+func (t *transport) NodeName(i int) string { return t.workers[i].node.Name() }
+
+// now is the time for the lanes.
+func (t *transport) now() time.Duration { return t.clock.Since(t.origin) }
+
+// A call receives the replies to one broadcast. It has room for one a node, so
+// that Receive never blocks, also when nobody listens any more.
+type call chan Reply
+
+func (c call) Receive(r Reply) { c <- r }
+
+// Broadcast implements Transport.
+func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Duration) iter.Seq[Reply] {
+	return func(yield func(Reply) bool) {
+		c := make(call, len(t.workers))
+		now, req := t.now(), &req
+		for i := range t.workers {
+			t.workers[i].push(now, req, timeout, c)
+		}
+		t.listen(ctx, c, timeout, yield)
+	}
+}
+
+// listen yields the replies of c until all are there, timeout has passed or ctx has
+// ended. A timer is made only if there is something to wait for.
+func (t *transport) listen(ctx context.Context, c call, timeout time.Duration, yield func(Reply) bool) {
+	var timer clockwork.Timer
+	var heard uint64
+	for range t.workers {
+		var r Reply
+		select {
+		case r = <-c:
+		default:
+			if timer == nil {
+				timer = t.clock.NewTimer(timeout)
+				defer timer.Stop()
+			}
+			var why error
+			select {
+			case r = <-c:
+			case <-timer.Chan():
+				why = ErrNoAnswer
+			case <-ctx.Done():
+				why = context.Cause(ctx)
+			}
+			if why != nil {
+				if heard, more := c.drain(heard, yield); more {
+					Silence(len(t.workers), heard, why, yield)
+				}
+				return
+			}
+		}
+		heard |= 1 << r.Node
+		if !yield(r) {
+			return
+		}
+	}
+}
+
+// drain yields the replies that are there: they win over the end of the wait.
+func (c call) drain(heard uint64, yield func(Reply) bool) (uint64, bool) {
+	for {
+		select {
+		case r := <-c:
+			heard |= 1 << r.Node
+			if !yield(r) {
+				return heard, false
+			}
+		default:
+			return heard, true
+		}
+	}
+}
+
+func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c call) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		c.Receive(Reply{Node: w.lane.Node, Err: ErrClosed})
+		return
+	}
+	w.lane.Push(now, req, timeout, c)
+	if !w.running && w.lane.Ready() {
+		w.running = true
+		clock.Go(w.transport.clock, w.start)
+	}
+}
+
+// work sends batch after batch until there is none. Settling one and taking the next
+// is one step, so that whoever a reply wakes comes after what already waited.
+//
+// Yielding the processor before a take lets those who are about to push do so,
+// which makes larger batches.
+func (w *worker) work() {
+	runtime.Gosched()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for reqs := w.lane.Take(w.transport.now()); reqs != nil; reqs = w.lane.Take(w.transport.now()) {
+		w.mu.Unlock()
+		w.send(reqs)
+		runtime.Gosched()
+		w.mu.Lock()
+		w.lane.Settle(w.replies)
+	}
+	w.running = false
+	if w.idle != nil {
+		close(w.idle)
+	}
+}
+
+// send has the node execute a batch and leaves the answers in w.replies. A node that
+// panics gave none.
+func (w *worker) send(reqs []*Request) {
+	w.replies = w.replies[:0]
+	for range reqs {
+		w.replies = append(w.replies, Reply{Err: ErrNoAnswer})
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err := fmt.Errorf("%w: panic: %v", ErrNoAnswer, p)
+			for i := range w.replies {
+				w.replies[i] = Reply{Err: err}
+			}
+		}
+	}()
+	w.node.Do(reqs, w.replies)
+}
+
+// Close implements Transport.
+func (t *transport) Close() error {
+	var waits []*worker
+	for i := range t.workers {
+		if w := &t.workers[i]; w.close() {
+			waits = append(waits, w)
+		}
+	}
+	if len(waits) == 0 {
+		return nil
+	}
+	timer := t.clock.NewTimer(closePatience)
+	defer timer.Stop()
+	over := false
+	var errs []error
+	for _, w := range waits {
+		if !over {
+			select {
+			case <-w.idle:
+			case <-timer.Chan():
+				over = true
+			}
+		}
+		select {
+		case <-w.idle:
+		default:
+			errs = append(errs, fmt.Errorf("%s: %w, still waiting", w.node.Name(), ErrNoAnswer))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close refuses further requests and says whether the worker still has some to send.
+func (w *worker) close() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.running && w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	return w.running
+}
