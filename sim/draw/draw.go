@@ -22,7 +22,8 @@ const (
 	ReplyDelay                      // client, node, nth reply
 	RequestLoss                     // client, node, nth request
 	ReplyLoss                       // client, node, nth reply
-	AgainDelay                      // client, node, 2·nth, +1 of a reply: of the second copy
+	RequestCopy                     // client, node, nth request: the delay of a second copy
+	ReplyCopy                       // client, node, nth reply: the delay of a second copy
 	ProcessRand                     // client, process: a Stream
 )
 

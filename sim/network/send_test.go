@@ -1,0 +1,410 @@
+package network
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/sim/draw"
+
+	"pgregory.net/rapid"
+)
+
+var (
+	clients = []string{"c1", "c2"}
+	nodes   = []string{"A", "B", "C"}
+)
+
+const (
+	c1, c2 = 0, 1
+	nodeA  = 0
+	nodeB  = 1
+	nodeC  = 2
+	ms     = int64(time.Millisecond)
+)
+
+// made returns the network c, which must be well.
+func made(t testing.TB, c Config, seed uint64) *Network {
+	t.Helper()
+	if err := c.Check(clients, nodes); err != nil {
+		t.Fatal(err)
+	}
+	n := new(Network)
+	n.Reset(c, seed, clients, nodes)
+	return n
+}
+
+func constantly(d int64) Path { return Path{Delay: Delay{Min: clock.Duration(d)}} }
+
+func TestPaths(t *testing.T) {
+	t.Parallel()
+	n := made(t, Config{
+		Request: constantly(1 * ms),
+		Reply:   constantly(2 * ms),
+		Paths:   map[string]Path{"c1>B": constantly(3 * ms), "B>c2": constantly(4 * ms)},
+	}, 1)
+	for _, c := range []struct {
+		m    Message
+		want int64
+	}{
+		{Message{Client: c1, Node: nodeA}, 1},
+		{Message{Client: c1, Node: nodeA, Reply: true}, 2},
+		{Message{Client: c1, Node: nodeB}, 3},
+		{Message{Client: c1, Node: nodeB, Reply: true}, 2},
+		{Message{Client: c2, Node: nodeB}, 1},
+		{Message{Client: c2, Node: nodeB, Reply: true}, 4},
+		{Message{Client: c2, Node: nodeC, Reply: true}, 2},
+	} {
+		if got := n.Send(100*ms, c.m); got != (Fate{At: (100 + c.want) * ms}) {
+			t.Errorf("%+v: %+v, want to arrive after %d ms", c.m, got, c.want)
+		}
+	}
+}
+
+func TestCuts(t *testing.T) {
+	t.Parallel()
+	const arrives, lost, refused = "arrives", "lost", "refused"
+	request := func(client, node int) Message { return Message{Client: client, Node: node, Nth: 1} }
+	reply := func(client, node int) Message { return Message{Client: client, Node: node, Nth: 1, Reply: true} }
+	both := Cut{From: []string{"c1", "A"}, To: []string{"c2", "B"}, At: clock.Duration(ms), For: clock.Duration(ms)}
+	oneWay, refusing := both, both
+	oneWay.OneWay = true
+	refusing.Refuse = true
+	for _, c := range []struct {
+		name string
+		cut  Cut
+		at   int64
+		m    Message
+		want string
+	}{
+		{"before", both, ms - 1, request(c1, nodeB), arrives},
+		{"from its first instant", both, ms, request(c1, nodeB), lost},
+		{"to its last", both, 2*ms - 1, request(c1, nodeB), lost},
+		{"after", both, 2 * ms, request(c1, nodeB), arrives},
+		{"the reply", both, ms, reply(c1, nodeB), lost},
+		{"node on the near side", both, ms, request(c2, nodeA), lost},
+		{"its reply", both, ms, reply(c2, nodeA), lost},
+		{"same side", both, ms, request(c1, nodeA), arrives},
+		{"same far side", both, ms, reply(c2, nodeB), arrives},
+		{"on no side", both, ms, request(c1, nodeC), arrives},
+		{"one way: forth", oneWay, ms, request(c1, nodeB), lost},
+		{"one way: back", oneWay, ms, reply(c1, nodeB), arrives},
+		{"one way: a near node's reply", oneWay, ms, reply(c2, nodeA), lost},
+		{"one way: to a near node", oneWay, ms, request(c2, nodeA), arrives},
+		{"refused", refusing, ms, request(c1, nodeB), refused},
+		{"refused: the reply has nobody to tell", refusing, ms, reply(c1, nodeB), lost},
+		{"for good", Cut{From: []string{"A"}, To: []string{"c1"}}, math.MaxInt64 - 1, request(c1, nodeA), lost},
+	} {
+		n := made(t, Config{Request: constantly(10), Reply: constantly(20), Cuts: []Cut{c.cut}}, 1)
+		want := map[string]Fate{arrives: {At: c.at + 10}, lost: {Lost: true}, refused: {Refused: true, At: c.at + 30}}[c.want]
+		if c.want == arrives && c.m.Reply {
+			want.At += 10
+		}
+		if got := n.Send(c.at, c.m); got != want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, want)
+		}
+	}
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	late := clock.Duration(700 * ms)
+	for _, c := range []struct {
+		name  string
+		rules []Rule
+		m     Message
+		want  Fate
+	}{
+		{"fits", []Rule{{From: "c1", To: "C", Nth: 3, Late: late}}, Message{c1, nodeC, 3, false}, Fate{At: 710 * ms}},
+		{"another one", []Rule{{From: "c1", To: "C", Nth: 3, Late: late}}, Message{c1, nodeC, 2, false}, Fate{At: 10 * ms}},
+		{"another client", []Rule{{From: "c1", To: "C", Nth: 3, Late: late}}, Message{c2, nodeC, 3, false}, Fate{At: 10 * ms}},
+		{"another node", []Rule{{From: "c1", To: "C", Nth: 3, Late: late}}, Message{c1, nodeA, 3, false}, Fate{At: 10 * ms}},
+		{"the reply", []Rule{{From: "c1", To: "C", Nth: 3, Late: late}}, Message{c1, nodeC, 3, true}, Fate{At: 10 * ms}},
+		{"of a reply", []Rule{{From: "C", To: "c1", Nth: 3, Late: late}}, Message{c1, nodeC, 3, true}, Fate{At: 710 * ms}},
+		{"every one", []Rule{{From: "c1", Late: late}}, Message{c1, nodeC, 77, false}, Fate{At: 710 * ms}},
+		{"to whomever", []Rule{{To: "c1", Late: late}}, Message{c1, nodeC, 77, true}, Fate{At: 710 * ms}},
+		{"everything", []Rule{{Late: late}}, Message{c2, nodeA, 1, true}, Fate{At: 710 * ms}},
+		{"delays add up", []Rule{{Late: late}, {Nth: 1, Late: late}}, Message{c2, nodeA, 1, true}, Fate{At: 1410 * ms}},
+		{"dropped", []Rule{{Late: late}, {Nth: 1, Drop: true}, {Twice: true}}, Message{c2, nodeA, 1, true}, Fate{Lost: true}},
+		{"twice", []Rule{{Nth: 1, Twice: true}}, Message{c2, nodeA, 1, false}, Fate{At: 10 * ms, Again: 20 * ms}},
+		{"twice and late", []Rule{{Nth: 1, Twice: true, Late: late}}, Message{c2, nodeA, 1, false}, Fate{At: 710 * ms, Again: 720 * ms}},
+		{"for ever late", []Rule{{Late: math.MaxInt64}, {Late: math.MaxInt64}, {Twice: true}}, Message{c2, nodeA, 1, false}, Fate{At: math.MaxInt64, Again: math.MaxInt64}},
+	} {
+		n := made(t, Config{Request: constantly(10 * ms), Reply: constantly(10 * ms), Rules: c.rules}, 1)
+		if got := n.Send(0, c.m); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	n := made(t, Config{Rules: []Rule{{Twice: true}}}, 1)
+	if got := n.Send(0, Message{Nth: 1}); got != (Fate{At: 0, Again: 1}) {
+		t.Errorf("without delays: %+v; a copy must come later than the first", got)
+	}
+}
+
+func TestLoss(t *testing.T) {
+	t.Parallel()
+	const sent = 100_000
+	for _, ppm := range []int{0, 1000, 250_000, 1_000_000} {
+		n := made(t, Config{Request: Path{LossPPM: ppm}}, 7)
+		lost, replies := 0, 0
+		for i := range uint32(sent) {
+			if n.Send(int64(i), Message{Client: c1, Node: nodeB, Nth: i + 1}).Lost {
+				lost++
+			}
+			if n.Send(int64(i), Message{Client: c1, Node: nodeB, Nth: i + 1, Reply: true}).Lost {
+				replies++
+			}
+		}
+		want := ppm / 10
+		if off := lost - want; ppm%million == 0 && off != 0 || off < -600 || off > 600 || replies != 0 {
+			t.Errorf("%d ppm: %d of %d lost, want about %d; and %d replies, want none", ppm, lost, sent, want, replies)
+		}
+	}
+}
+
+// Once one message is lost so is all on that path, and on no other.
+func TestLossLasts(t *testing.T) {
+	t.Parallel()
+	const lasts = 5 * ms
+	n := made(t, Config{Request: Path{LossPPM: 20_000, LossFor: clock.Duration(lasts)}}, 3)
+	plain := made(t, Config{Request: Path{LossPPM: 20_000}}, 3)
+	bursts, ends, apart := 0, int64(-1), false
+	for i := range uint32(10_000) {
+		now := int64(i) * ms
+		m := Message{Client: c1, Node: nodeA, Nth: i + 1}
+		began := plain.Send(now, m).Lost
+		lost := n.Send(now, m).Lost
+		if now >= ends && began {
+			bursts++
+			ends = now + lasts
+		}
+		if lost != (now < ends) {
+			t.Fatalf("message %d: lost is %v", i+1, lost)
+		}
+		m.Node = nodeB
+		apart = apart || n.Send(now, m).Lost != lost
+	}
+	if bursts < 50 || !apart {
+		t.Errorf("%d bursts, and on two paths at different times: %v", bursts, apart)
+	}
+}
+
+func TestDelaysKeepTheirLaw(t *testing.T) {
+	t.Parallel()
+	us := clock.Duration(time.Microsecond)
+	for _, c := range []struct {
+		delay     Delay
+		min, max  int64
+		low, high int64 // of the mean of many
+		longest   int64 // -1: none
+	}{
+		{Delay{}, 0, 0, 0, 0, 0},
+		{Delay{Law: Constant, Min: 7 * us}, 7000, 7000, 7000, 7000, 7000},
+		{Delay{Law: Uniform, Min: 10 * us, Max: 20 * us}, 10_000, 20_000, 14_900, 15_100, 20_000},
+		{Delay{Law: Uniform, Min: 10, Max: 10}, 10, 10, 10, 10, 10},
+		{Delay{Law: Exponential, Min: 200 * us, Mean: 300 * us}, 200_000, 200_000 + 13_308_426, 490_000, 510_000, 200_000 + draw.Exponential(0, 300_000)},
+		{Delay{Law: Exponential, Min: 200 * us, Mean: 300 * us, Max: 300 * us}, 200_000, 300_000, 250_000, 300_000, 300_000},
+		{Delay{Law: Pareto, Min: 100 * us, Max: 100 * 1000 * us}, 100_000, 100_000_000, 280_000, 310_000, 100_000_000},
+		{Delay{Law: Pareto, Min: 100 * us}, 100_000, math.MaxInt64, 200_000, 400_000, -1},
+	} {
+		n := made(t, Config{Request: Path{Delay: c.delay}, Reply: Path{Delay: c.delay}}, 5)
+		const count = 100_000
+		sum := 0.0
+		for i := range uint32(count) {
+			now := int64(i)
+			d := n.Send(now, Message{Client: c2, Node: nodeC, Nth: i, Reply: i%2 == 0}).At - now
+			if d < c.min || d > c.max {
+				t.Fatalf("%+v: delay %d, outside of %d to %d", c.delay, d, c.min, c.max)
+			}
+			sum += float64(d) / count
+		}
+		if sum < float64(c.low)-0.5 || sum > float64(c.high)+0.5 {
+			t.Errorf("%+v: mean %.0f, want %d to %d", c.delay, sum, c.low, c.high)
+		}
+		if got, bounded := n.LongestDelay(); bounded != (c.longest >= 0) || bounded && got != c.longest {
+			t.Errorf("%+v: longest delay %d, %v, want %d", c.delay, got, bounded, c.longest)
+		}
+	}
+}
+
+// configs draws a network of every kind of trouble.
+func configs() *rapid.Generator[Config] {
+	duration := func(t *rapid.T, what string, most int64) clock.Duration {
+		return clock.Duration(rapid.Int64Range(0, most).Draw(t, what))
+	}
+	path := func(t *rapid.T, what string) Path {
+		p := Path{LossPPM: rapid.SampledFrom([]int{0, 0, 100_000, million}).Draw(t, what+" loss")}
+		if rapid.Bool().Draw(t, what+" bursts") {
+			p.LossFor = duration(t, what+" loss for", 5*ms)
+		}
+		p.Delay.Law = rapid.SampledFrom([]Law{"", Constant, Uniform, Exponential, Pareto}).Draw(t, what+" law")
+		p.Delay.Min = 1 + duration(t, what+" min", ms)
+		if p.Delay.Law == Exponential {
+			p.Delay.Mean = duration(t, what+" mean", ms)
+		}
+		if p.Delay.Law == Uniform || p.Delay.Law == Exponential || p.Delay.Law == Pareto {
+			p.Delay.Max = p.Delay.Min + duration(t, what+" max", 20*ms)
+		}
+		return p
+	}
+	some := func(t *rapid.T, what string, names []string) string {
+		return rapid.SampledFrom(append([]string{""}, names...)).Draw(t, what)
+	}
+	return rapid.Custom(func(t *rapid.T) Config {
+		c := Config{Request: path(t, "request"), Reply: path(t, "reply")}
+		if rapid.Bool().Draw(t, "own paths") {
+			c.Paths = map[string]Path{"c1>B": path(t, "c1>B"), "C>c2": path(t, "C>c2")}
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "cuts") {
+			c.Cuts = append(c.Cuts, Cut{
+				From: []string{"c1"}, To: []string{rapid.SampledFrom(nodes).Draw(t, "to")},
+				At: duration(t, "at", 10*ms), For: duration(t, "for", 10*ms),
+				OneWay: rapid.Bool().Draw(t, "one way"), Refuse: rapid.Bool().Draw(t, "refuse"),
+			})
+		}
+		for range rapid.IntRange(0, 2).Draw(t, "rules") {
+			c.Rules = append(c.Rules, Rule{
+				From: some(t, "from", clients), To: some(t, "to", nodes), Nth: rapid.IntRange(0, 3).Draw(t, "nth"),
+				Late: 1 + duration(t, "late", 5*ms), Twice: rapid.Bool().Draw(t, "twice"), Drop: rapid.Bool().Draw(t, "drop"),
+			})
+		}
+		return c
+	})
+}
+
+// A message's fate does not hang on what is sent on other paths, nor does its
+// delay on anything at all; and a network that has been used before is as good
+// as a new one.
+func TestFatesAreApart(t *testing.T) {
+	t.Parallel()
+	used := new(Network)
+	rapid.Check(t, func(t *rapid.T) {
+		c, seed := configs().Draw(t, "config"), rapid.Uint64().Draw(t, "seed")
+		if err := c.Check(clients, nodes); err != nil {
+			t.Fatal(err)
+		}
+		alone := new(Network)
+		alone.Reset(c, seed, clients, nodes)
+		used.Reset(c, seed, clients, nodes)
+		longest, bounded := used.LongestDelay()
+		if !bounded {
+			t.Fatal("each of these laws is bounded")
+		}
+		m := Message{Client: rapid.IntRange(0, 1).Draw(t, "client"), Node: rapid.IntRange(0, 2).Draw(t, "node"), Reply: rapid.Bool().Draw(t, "reply")}
+		now := int64(0)
+		for m.Nth = 1; m.Nth < 20; m.Nth++ {
+			now += rapid.Int64Range(0, 2*ms).Draw(t, "wait")
+			for range rapid.IntRange(0, 3).Draw(t, "others") {
+				o := Message{Client: rapid.IntRange(0, 1).Draw(t, "client"), Node: rapid.IntRange(0, 2).Draw(t, "node"), Reply: rapid.Bool().Draw(t, "reply"), Nth: rapid.Uint32().Draw(t, "nth")}
+				if o.Client != m.Client || o.Node != m.Node || o.Reply != m.Reply {
+					used.Send(now, o)
+				}
+			}
+			got, want := used.Send(now, m), alone.Send(now, m)
+			if got != want {
+				t.Fatalf("message %d: %+v, and alone %+v", m.Nth, got, want)
+			}
+			if got.At > now+longest && !got.Refused || got.Again > now+longest {
+				t.Fatalf("message %d sent at %d: %+v, later than the longest delay %d", m.Nth, now, got, longest)
+			}
+			if !got.Lost && (got.At < now || got.Again != 0 && got.Again <= got.At) {
+				t.Fatalf("message %d sent at %d: %+v", m.Nth, now, got)
+			}
+		}
+	})
+}
+
+// A fault that is taken away leaves the fates of the other messages as they were.
+func TestFaultsAreApart(t *testing.T) {
+	t.Parallel()
+	base := Config{Request: Path{Delay: Delay{Law: Exponential, Mean: clock.Duration(ms)}, LossPPM: 100_000, LossFor: clock.Duration(5 * ms)}}
+	faulty := base
+	faulty.Rules = []Rule{{From: "c1", To: "A", Nth: 3, Drop: true}, {From: "c1", To: "A", Nth: 5, Late: 1}}
+	faulty.Cuts = []Cut{{From: []string{"c1"}, To: []string{"A"}, At: clock.Duration(10 * ms), For: clock.Duration(10 * ms)}}
+	differ := 0
+	for seed := range uint64(100) {
+		a, b := made(t, base, seed), made(t, faulty, seed)
+		for i := range uint32(50) {
+			m := Message{Client: c1, Node: nodeA, Nth: i + 1}
+			now := int64(i) * ms
+			concerned := i+1 == 3 || i+1 == 5 || i >= 10 && i < 20
+			x, y := a.Send(now, m), b.Send(now, m)
+			if x != y {
+				differ++
+				if !concerned {
+					t.Fatalf("seed %d, message %d: %+v, and without the faults %+v", seed, i+1, y, x)
+				}
+			}
+		}
+	}
+	if differ < 500 {
+		t.Errorf("only %d fates differ: the faults do nothing", differ)
+	}
+}
+
+func TestSendingAllocatesNothing(t *testing.T) {
+	c := Config{
+		Request: Path{Delay: Delay{Law: Exponential, Min: 1, Mean: 1000}, LossPPM: 1000},
+		Reply:   Path{Delay: Delay{Law: Pareto, Min: 1000}},
+		Paths:   map[string]Path{"c1>B": constantly(1)},
+		Cuts:    []Cut{{From: []string{"c1"}, To: []string{"A"}, At: 10, For: 100}},
+		Rules:   []Rule{{To: "A", Nth: 3, Twice: true}},
+	}
+	n := made(t, c, 1)
+	seed := uint64(0)
+	if a := testing.AllocsPerRun(100, func() {
+		seed++
+		n.Reset(c, seed, clients, nodes)
+		for i := range uint32(100) {
+			n.Send(int64(i), Message{Client: int(i % 2), Node: int(i % 3), Nth: i, Reply: i%4 > 1})
+		}
+	}); a != 0 {
+		t.Errorf("a run of 100 messages allocates %v times, want 0", a)
+	}
+}
+
+func BenchmarkSend(b *testing.B) {
+	exponential := Config{Request: Path{Delay: Delay{Law: Exponential, Min: 200_000, Mean: 300_000}}}
+	lossy := exponential
+	lossy.Request.LossPPM = 1000
+	lossy.Rules = []Rule{{From: "c1", To: "B", Nth: 3, Drop: true}, {To: "B", Nth: 4, Late: 1}}
+	lossy.Cuts = []Cut{{From: []string{"c1"}, To: []string{"B"}, At: 10, For: 100}}
+	for name, c := range map[string]Config{"exponential": exponential, "faults": lossy} {
+		b.Run(name, func(b *testing.B) {
+			n := made(b, c, 1)
+			for i := range uint32(b.N) {
+				n.Send(int64(i), Message{Client: c1, Node: nodeB, Nth: i})
+			}
+		})
+	}
+	b.Run("Reset", func(b *testing.B) {
+		n := made(b, lossy, 1)
+		for i := range uint64(b.N) {
+			n.Reset(lossy, i, clients, nodes)
+		}
+	})
+}
+
+func Example() {
+	c := Config{
+		Request: Path{Delay: Delay{Min: clock.Duration(time.Millisecond)}},
+		Rules:   []Rule{{From: "c1", To: "C", Nth: 3, Late: clock.Duration(700 * time.Millisecond)}},
+	}
+	if err := c.Check([]string{"c1"}, []string{"A", "B", "C"}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	var n Network
+	n.Reset(c, 1, []string{"c1"}, []string{"A", "B", "C"})
+	for nth := range uint32(4) {
+		f := n.Send(0, Message{Client: 0, Node: 2, Nth: nth + 1})
+		fmt.Println(time.Duration(f.At))
+	}
+	// Output:
+	// 1ms
+	// 1ms
+	// 701ms
+	// 1ms
+}
