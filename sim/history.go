@@ -18,6 +18,7 @@ type History struct {
 	index    map[string]int32
 	hash     hasher
 	end      int64
+	closed   bool // what is added now is not history
 }
 
 // Event is one thing that happened. What the fields mean hangs on Kind; a field
@@ -32,7 +33,7 @@ type Event struct {
 	Client int16
 	Node   int16
 	Proc   int16  // the process of that client, from 0; -1: its connection or a timer
-	Nth    uint32 // of a message from that client to that node, from 1
+	Nth    uint32 // of a message from that client to that node, from 1; of a grant: its TTL in ms
 	Key    Text
 	Owner  Text // the owner value of one attempt
 	Note   Text // an error, a log line
@@ -132,6 +133,7 @@ func (h *History) clone() *History {
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
+	h.closed = false
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -145,6 +147,9 @@ func (h *History) text(s string) Text {
 	if i, ok := h.index[s]; ok {
 		return Text(i)
 	}
+	if h.closed {
+		return 0
+	}
 	i := int32(len(h.texts))
 	h.texts = append(h.texts, s)
 	h.index[s] = i
@@ -153,6 +158,9 @@ func (h *History) text(s string) Text {
 }
 
 func (h *History) add(e Event) {
+	if h.closed {
+		return
+	}
 	h.events = append(h.events, e)
 	h.hash.event(&e)
 }

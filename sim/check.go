@@ -1,0 +1,293 @@
+package sim
+
+import (
+	"slices"
+
+	"driftlock/redlock"
+	"driftlock/sim/node"
+)
+
+// Check judges a history. It knows nothing but the history and its scenario,
+// and solves every instant from the clocks: nothing is sampled.
+func Check(h *History) Verdict {
+	var c checker
+	return *c.check(h)
+}
+
+// checker is one pass over a history, and the tables it fills. Used again, it
+// keeps its memory; the verdict it gave before is then gone.
+type checker struct {
+	h        *History
+	clients  []machine
+	nodes    []machine
+	leases   []lease
+	blocks   []block
+	open     []int   // blocks that go on, one a node and key at most
+	released []bool  // by owner: a release was asked for
+	verdict  Verdict // what comes of it
+}
+
+// lease is a Lease in the making.
+type lease struct {
+	Lease
+	client   int
+	key      Text
+	owner    Text
+	deadline int64 // reading of the holder's clock
+	ttl      int64 // ns
+	told     int64 // true time at which the holder was told that it is over; never
+}
+
+// block is a Block in the making.
+type block struct {
+	Block
+	key, owner Text
+	changed    int64 // true time of its last change
+}
+
+func (c *checker) check(h *History) *Verdict {
+	c.reset(h)
+	for i := range h.events {
+		c.take(&h.events[i])
+	}
+	for len(c.open) > 0 {
+		c.close(c.open[0], never, Expired)
+	}
+	for i := range c.leases {
+		c.settle(&c.leases[i])
+	}
+	v := &c.verdict
+	for i := range c.leases {
+		v.Leases = append(v.Leases, c.leases[i].Lease)
+	}
+	for i := range c.blocks {
+		v.Blocks = append(v.Blocks, c.blocks[i].Block)
+	}
+	c.soundness()
+	c.mutex()
+	c.probe()
+	slices.SortStableFunc(v.Violations, func(a, b Violation) int {
+		if a.At != b.At {
+			return int(max(-1, min(1, a.At-b.At)))
+		}
+		return int(b.Invariant) - int(a.Invariant) // the cause, I2, before the effect, I1
+	})
+	if len(h.scenario.Clients) == 1 {
+		v.Warnings = append(v.Warnings, "one client: exclusion was never at stake")
+	}
+	return v
+}
+
+func (c *checker) reset(h *History) {
+	sc := &h.scenario
+	c.h = h
+	c.clients = slices.Grow(c.clients[:0], len(sc.Clients))[:len(sc.Clients)]
+	c.nodes = slices.Grow(c.nodes[:0], len(sc.Nodes))[:len(sc.Nodes)]
+	for i := range sc.Clients {
+		c.clients[i].set(sc.Clients[i].Clock, sc.Faults, sc.Clients[i].Name, 0)
+	}
+	for i := range sc.Nodes {
+		c.nodes[i].set(sc.Nodes[i].Clock, sc.Faults, sc.Nodes[i].Name, int64(sc.Nodes[i].Quarantine))
+	}
+	c.leases, c.blocks, c.open = c.leases[:0], c.blocks[:0], c.open[:0]
+	c.released = append(c.released[:0], make([]bool, len(h.texts))...)
+	v := &c.verdict
+	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
+}
+
+// take notes what an event means for leases and blocks.
+func (c *checker) take(e *Event) {
+	switch e.Kind {
+	case Granted:
+		c.grant(e, false)
+	case Extended:
+		c.extend(e)
+	case Releasing:
+		c.tell(e.Owner, e.At)
+	case Lost:
+		c.tell(e.Owner, e.At)
+	case Unextended:
+		if e.Value == 1 {
+			c.tell(e.Owner, e.At)
+		}
+	case Faulted:
+		if e.Client >= 0 && c.h.scenario.Faults[e.Value].Kind == "crash" {
+			for i := range c.leases {
+				if c.leases[i].client == int(e.Client) {
+					c.leases[i].told = min(c.leases[i].told, e.At)
+				}
+			}
+		}
+	case Asked:
+		if e.Op == redlock.OpRelease {
+			c.released[e.Owner] = true
+		}
+	case Executed:
+		c.execute(e)
+	case Holds:
+		c.holds(e)
+	}
+}
+
+// ---- leases
+
+// clock is the one that a client lives on.
+func (c *checker) clock(client int) *line {
+	return c.clients[client].lives(c.h.scenario.Clients[client].Lives)
+}
+
+func (c *checker) grant(e *Event, late bool) {
+	l := lease{client: int(e.Client), key: e.Key, owner: e.Owner, deadline: e.Value, ttl: int64(e.Nth) * 1e6, told: never}
+	l.Lease = Lease{Client: c.h.scenario.Clients[e.Client].Name, Key: c.h.Text(e.Key), Owner: c.h.Text(e.Owner), Granted: e.At, Proc: int(e.Proc), Late: late}
+	c.leases = append(c.leases, l)
+}
+
+// extend moves a lease's deadline. If its trust had ended by then, the holder
+// was told that a lease goes on which was over: that is a grant of its own.
+func (c *checker) extend(e *Event) {
+	for i := len(c.leases) - 1; i >= 0; i-- {
+		l := &c.leases[i]
+		if l.owner != e.Owner || l.key != e.Key {
+			continue
+		}
+		if e.At < min(l.told, c.clock(l.client).reach(l.Granted, l.deadline)) {
+			l.deadline, l.ttl = max(l.deadline, e.Value), int64(e.Nth)*1e6
+			return
+		}
+		c.grant(e, true)
+		return
+	}
+	c.grant(e, false) // a token handed over from elsewhere
+}
+
+// tell ends trust in all leases of an owner.
+func (c *checker) tell(owner Text, at int64) {
+	for i := range c.leases {
+		if l := &c.leases[i]; l.owner == owner {
+			l.told = min(l.told, at)
+		}
+	}
+}
+
+// settle solves the ends of a lease.
+func (c *checker) settle(l *lease) {
+	clock := c.clock(l.client)
+	l.Deadline = clock.reach(l.Granted, l.deadline)
+	l.TrustEnds = max(l.Granted, min(l.Deadline, l.told))
+	l.ExclusionEnds = c.excluded(l, func(b *block) int64 { return b.To })
+	l.Lapse = c.excluded(l, func(b *block) int64 { return b.Lapse })
+	for i := range c.blocks {
+		if b := &c.blocks[i]; b.owner == l.owner && b.key == l.key && b.From <= l.Granted && l.Granted < b.To {
+			l.Nodes++
+		}
+	}
+	if l.Lapse != never && l.ttl > 0 {
+		sc := &c.h.scenario
+		ppb, _ := factorPPB(sc.Lock.Factor)
+		short := l.deadline + mulUp(l.ttl, ppb) - clock.at(l.Lapse) // required: T·f' >= short
+		l.Required = Factor(divUp(short, l.ttl))
+	}
+}
+
+// excluded is the first instant from the grant on at which fewer than N−q+1
+// nodes block for the lease, when a block ends at end(b).
+func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
+	n := len(c.nodes)
+	need := n - (n/2 + 1) + 1
+	for t := l.Granted; ; {
+		count, next := 0, int64(never)
+		for i := range c.blocks {
+			b := &c.blocks[i]
+			if b.owner == l.owner && b.key == l.key && b.From <= t && t < end(b) {
+				count++
+				next = min(next, end(b))
+			}
+		}
+		if count < need || next == never {
+			if count >= need {
+				return never
+			}
+			return t
+		}
+		t = next
+	}
+}
+
+// ---- blocks
+
+func (c *checker) opened(node int16, key Text) int {
+	for _, i := range c.open {
+		if b := &c.blocks[i]; b.Node == int(node) && b.key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (c *checker) begin(node int16, key, owner Text, at, when int64) {
+	c.blocks = append(c.blocks, block{key: key, owner: owner, changed: at,
+		Block: Block{Node: int(node), Key: c.h.Text(key), Owner: c.h.Text(owner), From: at, When: when}})
+	c.open = append(c.open, len(c.blocks)-1)
+}
+
+// lapse is when the node's key is gone by itself: on the node's wall clock, and
+// not while the node does not serve.
+func (c *checker) lapse(b *block) int64 {
+	m := &c.nodes[b.Node]
+	gone := b.When * 1e6
+	if c.h.scenario.Nodes[b.Node].Expiry != node.NonStrict {
+		gone += 1e6
+	}
+	return past(m.away, m.wall.reach(b.changed, gone))
+}
+
+// close ends the block i at the true time at, or when it lapsed before.
+func (c *checker) close(i int, at int64, why BlockEnd) {
+	b := &c.blocks[i]
+	b.Lapse = c.lapse(b)
+	b.To, b.Ends = at, why
+	if b.Lapse <= at {
+		b.To, b.Ends = b.Lapse, Expired
+	} else if why != Freed {
+		b.Lapse = at
+	}
+	c.open = slices.DeleteFunc(c.open, func(o int) bool { return o == i })
+}
+
+// execute notes what a request did to a node's key.
+func (c *checker) execute(e *Event) {
+	i := c.opened(e.Node, e.Key)
+	if e.Status != redlock.Done {
+		return
+	}
+	switch {
+	case e.Op == redlock.OpRelease && i >= 0 && c.blocks[i].owner == e.Owner:
+		c.close(i, e.At, Freed)
+	case e.Op == redlock.OpRelease && i >= 0:
+		c.close(i, e.At, Deleted)
+	case e.Op == redlock.OpExtend && i >= 0 && c.blocks[i].owner == e.Owner:
+		c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
+	case e.Op == redlock.OpAcquire || e.Op == redlock.OpExtend:
+		if i >= 0 {
+			c.close(i, e.At, Deleted)
+		}
+		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
+	}
+}
+
+// holds notes whose key is on a node after a fault.
+func (c *checker) holds(e *Event) {
+	i := c.opened(e.Node, e.Key)
+	if i >= 0 && c.blocks[i].owner == e.Owner {
+		if c.blocks[i].When != e.Value {
+			c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
+		}
+		return
+	}
+	if i >= 0 {
+		c.close(i, e.At, Forgotten)
+	}
+	if e.Owner != 0 {
+		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
+	}
+}

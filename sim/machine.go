@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"driftlock/clock"
+)
+
+// Every clock of a run is known before it starts: a scenario says all rates,
+// steps, freezes and suspends. So a clock is a function of true time that can be
+// solved in both directions, and no timer ever has to be armed anew.
+
+// never is an instant that no run reaches.
+const never = math.MaxInt64
+
+// line is one clock of a machine: its reading, in nanoseconds, as a function of
+// true time. Within a span the reading is rounded down.
+type line struct{ spans []span }
+
+type span struct {
+	from    int64 // true time; until the next span's
+	reading int64 // at from
+	rate    clock.Rate
+	stopped bool
+}
+
+func (s *span) at(t int64) int64 {
+	if s.stopped {
+		return s.reading
+	}
+	return s.reading + s.rate.Elapsed(t-s.from)
+}
+
+// at is the reading at true time t >= 0.
+func (l *line) at(t int64) int64 {
+	i := len(l.spans) - 1
+	for i > 0 && t < l.spans[i].from {
+		i--
+	}
+	return l.spans[i].at(t)
+}
+
+// reach is the first true nanosecond from the true time from on at which the
+// clock reads at least reading, or never.
+func (l *line) reach(from, reading int64) int64 {
+	for i := range l.spans {
+		s, end := &l.spans[i], int64(never)
+		if i+1 < len(l.spans) {
+			end = l.spans[i+1].from
+		}
+		if end <= from {
+			continue
+		}
+		first := max(from, s.from)
+		if s.at(first) >= reading {
+			return first
+		}
+		if s.stopped {
+			continue
+		}
+		if d := s.rate.Reached(reading - s.reading); d < end-s.from {
+			return s.from + d
+		}
+	}
+	return never
+}
+
+// interval is a stretch of true time, without its end.
+type interval struct{ from, to int64 }
+
+// past moves t out of the intervals, which are in the order of their starts.
+func past(away []interval, t int64) int64 {
+	for _, a := range away {
+		if a.from <= t && t < a.to {
+			t = a.to
+		}
+	}
+	return t
+}
+
+func within(away []interval, t int64) bool { return past(away, t) != t }
+
+// machine is what nodes and clients have in common: three clocks, and the times
+// at which nothing runs.
+type machine struct {
+	wall, mono, boot line
+	paused           []interval // pauses and suspends: what arrives waits
+	down             []interval // crashes, until it serves again: what arrives is lost
+	away             []interval // both
+	edges            []edge
+}
+
+// edge is the begin or the end of a fault.
+type edge struct {
+	at    int64
+	fault int
+	end   bool
+}
+
+// set makes the clocks of a machine from its faults. Name is the machine's.
+func (m *machine) set(c Clock, faults []Fault, name string, quarantine int64) {
+	m.edges, m.paused, m.down, m.away = m.edges[:0], m.paused[:0], m.down[:0], m.away[:0]
+	for i := range faults {
+		f := &faults[i]
+		if f.On != name {
+			continue
+		}
+		m.edges = append(m.edges, edge{int64(f.At), i, false})
+		if end := f.end(); end != never && f.lasts() {
+			m.edges = append(m.edges, edge{end, i, true})
+		}
+	}
+	for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
+		l.spans = append(l.spans[:0], span{rate: c.Rate})
+	}
+	m.wall.spans[0].reading = int64(c.Offset)
+	if len(m.edges) > 0 {
+		m.bend(c, faults)
+		m.stops(faults, quarantine)
+	}
+}
+
+// end is the true time at which a fault that lasts is over.
+func (f *Fault) end() int64 {
+	if f.For == 0 {
+		return never
+	}
+	return int64(f.At) + int64(f.For)
+}
+
+func (f *Fault) lasts() bool {
+	switch f.Kind {
+	case "pause", "suspend", "crash", "rate", "freeze":
+		return true
+	}
+	return false
+}
+
+// bend adds the spans that faults make.
+func (m *machine) bend(c Clock, faults []Fault) {
+	slices.SortStableFunc(m.edges, func(a, b edge) int {
+		switch {
+		case a.at != b.at:
+			return cmp.Compare(a.at, b.at)
+		case a.end == b.end:
+			return cmp.Compare(a.fault, b.fault)
+		case a.end:
+			return -1
+		}
+		return 1
+	})
+	frozen, suspended := 0, 0
+	var rates []int // faults that rule the rate, the latest last
+	for _, e := range m.edges {
+		f, by := &faults[e.fault], int64(0)
+		n := 1
+		if e.end {
+			n = -1
+		}
+		switch f.Kind {
+		case "freeze":
+			frozen += n
+		case "suspend":
+			suspended += n
+		case "step":
+			by = int64(f.By)
+		case "rate":
+			if e.end {
+				rates = slices.DeleteFunc(rates, func(i int) bool { return i == e.fault })
+			} else {
+				rates = append(rates, e.fault)
+			}
+		default:
+			continue
+		}
+		rate := c.Rate
+		if len(rates) > 0 {
+			rate = faults[rates[len(rates)-1]].Rate
+		}
+		m.wall.turn(e.at, by, rate, frozen > 0)
+		m.mono.turn(e.at, 0, rate, suspended > 0)
+		m.boot.turn(e.at, 0, rate, false)
+	}
+}
+
+// turn begins a span at true time t. A clock that goes on as before keeps the
+// span it has, and with it the fraction of a nanosecond that it has counted.
+func (l *line) turn(t, by int64, rate clock.Rate, stopped bool) {
+	last := &l.spans[len(l.spans)-1]
+	if by == 0 && stopped == last.stopped && rate == last.rate {
+		return
+	}
+	next := span{t, last.at(t) + by, rate, stopped}
+	if last.from == t {
+		*last = next
+		return
+	}
+	l.spans = append(l.spans, next)
+}
+
+// stops gathers when the machine does not run. A node that crashed serves again
+// when it is back and its quarantine, on its boot clock from the crash on, is over.
+func (m *machine) stops(faults []Fault, quarantine int64) {
+	for _, e := range m.edges {
+		f := &faults[e.fault]
+		if e.end {
+			continue
+		}
+		switch f.Kind {
+		case "pause", "suspend":
+			m.paused = append(m.paused, interval{e.at, f.end()})
+		case "crash":
+			serves := f.end()
+			if quarantine > 0 && serves != never {
+				serves = max(serves, m.boot.reach(e.at, m.boot.at(e.at)+quarantine))
+			}
+			m.down = append(m.down, interval{e.at, serves})
+		}
+	}
+	m.away = append(append(m.away, m.paused...), m.down...)
+	slices.SortFunc(m.away, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+}
+
+// serves is when the machine serves again after a crash at true time t.
+func (m *machine) serves(t int64) int64 {
+	for _, d := range m.down {
+		if d.from == t {
+			return d.to
+		}
+	}
+	return t
+}
+
+// ClientReading is what a client's clock, the one that it lives on, says at a
+// true instant, in nanoseconds since the start.
+func (h *History) ClientReading(client int, at int64) int64 {
+	var m machine
+	c := &h.scenario.Clients[client]
+	m.set(c.Clock, h.scenario.Faults, c.Name, 0)
+	return m.lives(c.Lives).at(at)
+}
+
+// NodeReading is what a node's wall clock says at a true instant, in nanoseconds
+// since the start of a clock without an offset.
+func (h *History) NodeReading(node int, at int64) int64 {
+	var m machine
+	n := &h.scenario.Nodes[node]
+	m.set(n.Clock, h.scenario.Faults, n.Name, 0)
+	return m.wall.at(at)
+}
+
+// lives is the clock of that name.
+func (m *machine) lives(l Lives) *line {
+	switch l {
+	case Wall:
+		return &m.wall
+	case Monotonic:
+		return &m.mono
+	}
+	return &m.boot
+}

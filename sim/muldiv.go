@@ -1,0 +1,25 @@
+package sim
+
+import "math/bits"
+
+// mulUp is t·ppb/10⁹ rounded up, and divUp is t·10⁹/of rounded up, at least 0;
+// both for t of up to 2⁶³ ns, over 128 bits.
+func mulUp(t, ppb int64) int64 {
+	hi, lo := bits.Mul64(uint64(max(0, t)), uint64(ppb))
+	lo, carry := bits.Add64(lo, 1e9-1, 0)
+	q, _ := bits.Div64(hi+carry, lo, 1e9)
+	return int64(q)
+}
+
+func divUp(t, of int64) int64 {
+	if t <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(t), 1e9)
+	lo, carry := bits.Add64(lo, uint64(of)-1, 0)
+	if hi+carry >= uint64(of) {
+		return never
+	}
+	q, _ := bits.Div64(hi+carry, lo, uint64(of))
+	return int64(q)
+}

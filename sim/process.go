@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/redlock"
+	"driftlock/sim/draw"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// A Workload is ordinary blocking code of one process. It may sleep, lock, read
+// its clock and start other processes through p, and must block on nothing else.
+type Workload func(p *Process)
+
+// A Process is one strand of a client's code. Its methods are for that strand.
+type Process struct {
+	c       *client
+	n       int // of its client, from 0
+	name    string
+	work    Workload
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	stream  draw.Stream
+	drawn   map[string]uint64
+	counted bool // among those that have not returned
+}
+
+func newProcess(c *client, name string, work Workload) *Process {
+	p := &Process{c: c, n: len(c.procs), name: name, work: work, counted: true}
+	p.ctx, p.end = context.WithCancelCause(context.Background())
+	p.stream = draw.NewStream(draw.Key(c.w.sc.Seed, draw.ProcessRand, uint64(c.id), uint64(p.n), 0))
+	return p
+}
+
+func (p *Process) run() {
+	defer p.leave()
+	p.note(Event{Kind: Started})
+	p.work(p)
+	p.note(Event{Kind: Ended})
+}
+
+// leave takes the process out of the count of those that have not returned.
+func (p *Process) leave() {
+	if p.counted {
+		p.counted = false
+		p.c.w.mains--
+	}
+}
+
+func (p *Process) note(e Event) {
+	e.Client, e.Node, e.Proc = int16(p.c.id), -1, int16(p.n)
+	p.c.w.note(e)
+}
+
+func (p *Process) text(s string) Text { return p.c.w.history.text(s) }
+
+// Context ends, with ErrEnded as its cause, when the run does.
+func (p *Process) Context() context.Context { return p.ctx }
+
+// Name is the client's, and a number for the processes it started with Go.
+func (p *Process) Name() string { return p.name }
+
+// Client is the name of the machine it runs on.
+func (p *Process) Client() string { return p.c.conf.Name }
+
+// Clock is the one that the client lives on. Its After, NewTimer and NewTicker
+// panic: a process cannot wait on a channel.
+func (p *Process) Clock() clockwork.Clock { return clientClock{p.c} }
+
+// Transport reaches the nodes over the client's connections.
+func (p *Process) Transport() redlock.Transport { return p.c }
+
+// Sleep waits for d on the client's clock. It ends early, with the cause, when
+// the run does.
+func (p *Process) Sleep(d time.Duration) error { return clock.Sleep(p.ctx, p.Clock(), d) }
+
+// Go starts another process on the same client.
+func (p *Process) Go(f Workload) {
+	p.c.w.process(p.c, fmt.Sprintf("%s/%d", p.c.conf.Name, len(p.c.procs)+1), f)
+}
+
+// Rand is a draw from [0, below) of the process's own: the nth draw with one
+// label hangs on nothing but the scenario's seed, the process, the label and n.
+func (p *Process) Rand(label string, below int64) int64 {
+	if p.drawn == nil {
+		p.drawn = make(map[string]uint64)
+	}
+	p.drawn[label]++
+	return draw.Below(draw.Key(p.c.w.sc.Seed, draw.ProcessRand, uint64(p.c.id)<<16|uint64(p.n), textKey(label), p.drawn[label]), below)
+}
+
+// Logf writes a line into the history.
+func (p *Process) Logf(format string, args ...any) {
+	p.note(Event{Kind: Noted, Note: p.text(fmt.Sprintf(format, args...))})
+}
+
+// Lock makes the lock under test on the client's clock, transport and
+// randomness, with the scenario's options and then opts. What it tells its user
+// is what the simulator judges.
+func (p *Process) Lock(opts ...redlock.Option) *Witness {
+	if own := p.c.w.locker; own != nil {
+		return p.Witness(own(p))
+	}
+	own := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next)}
+	own = append(own, p.c.w.sc.Lock.options()...)
+	l, err := redlock.Over(p.Transport(), append(own, opts...)...)
+	if err != nil {
+		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))
+	}
+	return p.Witness(l)
+}
+
+// options are the lock's, from the scenario.
+func (l *Lock) options() []redlock.Option {
+	factor, _ := strconv.ParseFloat(l.Factor, 64) // Check has read it; the option takes it as the decimal that it is
+	return []redlock.Option{
+		redlock.WithClockDriftFactor(factor),
+		redlock.WithClockDriftBuffer(time.Duration(l.Buffer)),
+		redlock.WithNodeTimeout(time.Duration(l.NodeTimeout)),
+		redlock.WithMinValidity(time.Duration(l.MinValidity)),
+		redlock.WithRetry(l.Retry.policy()),
+	}
+}
+
+// policy draws each pause from [Min, Max], but waits a millisecond at least:
+// true time would stand still for ever.
+func (r Retry) policy() redlock.RetryPolicy {
+	least := max(r.Min, clock.Duration(time.Millisecond))
+	p := redlock.Between(time.Duration(least), time.Duration(max(r.Max, least)))
+	if r.Tries > 0 {
+		p = p.Times(r.Tries)
+	}
+	return p
+}
+
+// A Witness is a redlock.Locker that tells the simulator what its user is told:
+// when trust in a lease begins, moves and ends. It wraps any Locker.
+type Witness struct {
+	inner redlock.Locker
+	p     *Process
+}
+
+// Witness wraps a lock of your own.
+func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{l, p} }
+
+var _ redlock.Locker = (*Witness)(nil)
+
+func (w *Witness) note(k EventKind, key string, token redlock.Token, value int64, ttl time.Duration, err error) {
+	e := Event{Kind: k, Key: w.p.text(key), Value: value, Nth: uint32(min(ttl.Milliseconds(), 1<<32-1))}
+	if token != (redlock.Token{}) {
+		e.Owner = w.p.text(token.String())
+	}
+	if err != nil {
+		e.Note = w.p.text(err.Error())
+	}
+	w.p.note(e)
+}
+
+func (w *Witness) acquired(key string, t redlock.Token, ttl time.Duration, err error) (redlock.Token, error) {
+	if err != nil {
+		w.note(Refused, key, t, int64(classify(err)), 0, err)
+	} else {
+		w.note(Granted, key, t, reading(t.ValidUntil()), ttl, nil)
+	}
+	return t, err
+}
+
+// Acquire is redlock.Locker's.
+func (w *Witness) Acquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
+	t, err := w.inner.Acquire(ctx, key, ttl)
+	return w.acquired(key, t, ttl, err)
+}
+
+// TryAcquire is redlock.Locker's.
+func (w *Witness) TryAcquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
+	t, err := w.inner.TryAcquire(ctx, key, ttl)
+	return w.acquired(key, t, ttl, err)
+}
+
+func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err error) error {
+	switch {
+	case err == nil:
+		w.note(Extended, key, t, reading(t.ValidUntil()), ttl, nil)
+	case errors.Is(err, redlock.ErrLockNotHeld), errors.Is(err, redlock.ErrLockExpired):
+		w.note(Unextended, key, t, 1, 0, err)
+	default:
+		w.note(Unextended, key, t, 0, 0, err)
+	}
+	return err
+}
+
+// Extend is redlock.Locker's.
+func (w *Witness) Extend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
+	return w.extended(key, t, ttl, w.inner.Extend(ctx, key, t, ttl))
+}
+
+// TryExtend is redlock.Locker's.
+func (w *Witness) TryExtend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
+	return w.extended(key, t, ttl, w.inner.TryExtend(ctx, key, t, ttl))
+}
+
+// AcquireOrExtend is redlock.Locker's.
+func (w *Witness) AcquireOrExtend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) (redlock.Token, bool, error) {
+	got, again, err := w.inner.AcquireOrExtend(ctx, key, t, ttl)
+	switch {
+	case err != nil || again:
+		w.acquired(key, got, ttl, err)
+	default:
+		w.extended(key, got, ttl, nil)
+	}
+	return got, again, err
+}
+
+// Release is redlock.Locker's.
+func (w *Witness) Release(ctx context.Context, key string, t redlock.Token) error {
+	w.note(Releasing, key, t, 0, 0, nil)
+	err := w.inner.Release(ctx, key, t)
+	w.note(Released, key, t, 0, 0, err)
+	return err
+}
+
+// A refusal is why an acquire failed, as the Value of a Refused event.
+type refusal int64
+
+const (
+	refusedOther refusal = iota
+	refusedHeld
+	refusedOutage
+	refusedTooLate
+)
+
+func classify(err error) refusal {
+	switch {
+	case errors.Is(err, redlock.ErrLockAlreadyHeld):
+		return refusedHeld
+	case errors.Is(err, redlock.ErrNoQuorum):
+		return refusedOutage
+	case errors.Is(err, redlock.ErrValidityExpired):
+		return refusedTooLate
+	}
+	return refusedOther
+}
+
+// textKey folds a string for a keyed draw.
+func textKey(s string) uint64 {
+	var h hasher
+	h.text(s)
+	return h.sum
+}

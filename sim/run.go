@@ -1,0 +1,245 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"driftlock/redlock"
+)
+
+// This file stands between the world, in which nothing but the scenario decides
+// anything, and the program that runs it: it alone starts goroutines and looks
+// at real time, to tell that a process blocks outside of the simulator.
+
+// An Option changes a run, not the scenario.
+type Option func(*options)
+
+type options struct {
+	every  Workload
+	of     map[string]Workload
+	locker func(p *Process) redlock.Locker
+}
+
+// Do has every client run w instead of its steps.
+func Do(w Workload) Option { return func(o *options) { o.every = w } }
+
+// DoAs has one client run w.
+func DoAs(client string, w Workload) Option {
+	return func(o *options) {
+		if o.of == nil {
+			o.of = make(map[string]Workload)
+		}
+		o.of[client] = w
+	}
+}
+
+// LockedBy has Process.Lock return a lock of your own.
+func LockedBy(f func(p *Process) redlock.Locker) Option {
+	return func(o *options) { o.locker = f }
+}
+
+// workload is what a client runs.
+func (o *options) workload(c *client) Workload {
+	if w := o.of[c.conf.Name]; w != nil {
+		return w
+	}
+	if o.every != nil {
+		return o.every
+	}
+	return steps
+}
+
+// Run runs sc to its end. The error is about the scenario, or ErrStuck; a broken
+// promise is no error here but in the verdict. A panic of a process is passed on
+// with the value it had, and so is runtime.Goexit (which t.FailNow calls).
+func Run(sc Scenario, opts ...Option) (*History, error) {
+	r := NewRunner(opts...)
+	defer r.Close()
+	return r.Run(sc)
+}
+
+// Test is Run and Check.
+func Test(sc Scenario, opts ...Option) (Verdict, error) {
+	h, err := Run(sc, opts...)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return Check(h), nil
+}
+
+// A Runner runs scenario after scenario with the same memory and coroutines. It
+// is for one goroutine at a time.
+type Runner struct {
+	opts  options
+	w     *world
+	judge checker
+	stack []byte
+	pulse atomic.Uint64
+}
+
+// NewRunner makes a Runner. Close it.
+func NewRunner(opts ...Option) *Runner {
+	r := &Runner{}
+	for _, o := range opts {
+		if o != nil {
+			o(&r.opts)
+		}
+	}
+	return r
+}
+
+// Close ends the coroutines.
+func (r *Runner) Close() {
+	if r.w != nil {
+		r.w.close()
+		r.w = nil
+	}
+}
+
+// Stack is that of the process whose panic Run passed on last.
+func (r *Runner) Stack() string { return string(r.stack) }
+
+// ErrStuck says that a process blocked on something that is not the simulator's.
+var ErrStuck = errors.New("sim: a process blocks outside of Sleep and Broadcast")
+
+// patience is how often Run looks whether the world moves.
+const patience = time.Second
+
+// Run is the function Run. The history is good until the next call.
+func (r *Runner) Run(sc Scenario) (*History, error) {
+	if err := sc.Check(); err != nil {
+		return nil, err
+	}
+	w := r.w
+	r.w = nil // a run that ends badly leaves nothing to use again
+	if w == nil {
+		w = &world{}
+	}
+	w.locker = r.opts.locker
+	w.reset(sc)
+	exited := true
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer w.unwind() // also when a process called Goexit, which has ended this goroutine too
+		w.begin(r.opts.workload)
+		w.loop(func() { r.pulse.Add(1) })
+		exited = false
+	}()
+	if err := r.watch(done); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.failure != nil:
+		w.close()
+		r.stack = w.failure.stack
+		panic(w.failure.value)
+	case exited:
+		w.close()
+		runtime.Goexit()
+	}
+	w.history.end = w.now
+	r.w = w
+	return &w.history, nil
+}
+
+// Check is the function Check for the history of the last run. The verdict is
+// good until the next call.
+func (r *Runner) Check() *Verdict { return r.judge.check(&r.w.history) }
+
+// watch waits for the end of a run, or until a process is found blocked twice in
+// a row while the world stood still.
+func (r *Runner) watch(done chan struct{}) error {
+	tick := time.NewTicker(patience)
+	defer tick.Stop()
+	var last map[string]string
+	beat, still := r.pulse.Load(), 0
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-tick.C:
+		}
+		if now := r.pulse.Load(); now != beat {
+			beat, still, last = now, 0, nil
+			continue
+		}
+		still++
+		found := stacks()
+		for id, p := range found {
+			if p.blocked && last[id] == p.stack || still > 8 {
+				return fmt.Errorf("%w (a process may wait with p.Sleep and clock.Sleep: no channel, mutex or real time):\n%s", ErrStuck, p.stack)
+			}
+		}
+		last = make(map[string]string)
+		for id, p := range found {
+			last[id] = p.stack
+		}
+	}
+}
+
+var goroutineHead = regexp.MustCompile(`^goroutine (\d+) \[([^],]+)`)
+
+// strand is a process that is not parked in the world.
+type strand struct {
+	stack   string
+	blocked bool // by something else; or it computes
+}
+
+// stacks finds them, by goroutine.
+func stacks() map[string]strand {
+	buf := make([]byte, 4<<20)
+	found := map[string]strand{}
+	for _, g := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+		m := goroutineHead.FindSubmatch(g)
+		if m == nil || !bytes.Contains(g, []byte("sim.(*routine).run(")) {
+			continue
+		}
+		switch string(m[2]) {
+		case "coroutine":
+		case "running", "runnable", "GC assist wait", "copystack", "preempted":
+			found[string(m[1])] = strand{string(g), false}
+		default:
+			found[string(m[1])] = strand{string(g), true}
+		}
+	}
+	return found
+}
+
+// unwind ends what is still parked at the end of a run: park calls Goexit,
+// deferred calls run, and every Sleep and Broadcast that they make fails at
+// once. Goexit ends whoever resumed the routine as well, so each gets a
+// goroutine for that. Nothing of it is history.
+func (w *world) unwind() {
+	w.history.closed = true
+	for _, c := range w.clients[:len(w.sc.Clients)] {
+		for _, p := range c.procs {
+			p.end(ErrEnded)
+		}
+	}
+	w.live = append(w.live, w.corpses...)
+	for len(w.live) > 0 {
+		r := w.live[len(w.live)-1]
+		r.killed = true
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			w.resume(r)
+		}()
+		<-done
+		w.cur = nil
+	}
+}
+
+// close ends the coroutines that are idle.
+func (w *world) close() {
+	for _, r := range w.idle {
+		r.stop()
+	}
+	w.idle = nil
+}

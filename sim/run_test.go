@@ -1,0 +1,322 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/sim/network"
+)
+
+const (
+	ms  = clock.Duration(time.Millisecond)
+	sec = clock.Duration(time.Second)
+)
+
+// plain is a world without faults: clients of one process on nodes A, B, C, ….
+func plain(clients, nodes int) Scenario {
+	sc := Scenario{Version: Version, Seed: 1, Until: 60 * sec, Lock: Lock{TTL: 10 * sec, Factor: "0.01", Buffer: 2 * ms, NodeTimeout: 50 * ms, GiveUp: 500 * ms,
+		Retry: Retry{Min: 5 * ms, Max: 50 * ms}}}
+	d := network.Path{Delay: network.Delay{Law: network.Exponential, Min: ms / 5, Mean: 3 * ms / 10, Max: 100 * ms}}
+	sc.Network.Request, sc.Network.Reply = d, d
+	for i := range nodes {
+		sc.Nodes = append(sc.Nodes, Node{Name: string(rune('A' + i))})
+	}
+	for i := range clients {
+		sc.Clients = append(sc.Clients, Client{Name: fmt.Sprintf("c%d", i+1), Repeat: 3, Steps: []Step{
+			{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 300 * ms}, {Do: "release", Key: "k"}, {Do: "sleep", For: 10 * ms}}})
+	}
+	return sc
+}
+
+func mustRun(t testing.TB, sc Scenario, opts ...Option) *History {
+	t.Helper()
+	h, err := Run(sc, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestThreeClientsTakeTurns(t *testing.T) {
+	t.Parallel()
+	v, err := Test(plain(3, 5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Leases) != 9 || !v.OK() {
+		t.Errorf("%d leases, want 9; %v", len(v.Leases), v.Err())
+	}
+}
+
+func TestRunnerRepeatsItself(t *testing.T) {
+	t.Parallel()
+	r := NewRunner()
+	defer r.Close()
+	want := mustRun(t, plain(3, 5)).Hash()
+	for _, sc := range []Scenario{plain(3, 5), plain(1, 3), plain(4, 7), plain(3, 5)} {
+		h, err := r.Run(sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fresh := mustRun(t, sc).Hash(); h.Hash() != fresh {
+			t.Errorf("a used Runner gives %v, a new one %v", h.Hash(), fresh)
+		}
+		if len(sc.Clients) == 3 && h.Hash() != want {
+			t.Errorf("%v, first %v", h.Hash(), want)
+		}
+	}
+}
+
+// TestStuck: a process that blocks on anything but the world is reported with
+// its stack.
+func TestStuck(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	mu.Lock()
+	for _, c := range []struct {
+		name string
+		do   Workload
+	}{
+		{"channel", func(p *Process) { <-make(chan int) }},
+		{"mutex", func(p *Process) { mu.Lock() }},
+		{"real time", func(p *Process) { time.Sleep(time.Hour) }},
+		{"channel in a timer", func(p *Process) {
+			p.Clock().AfterFunc(time.Second, func() { <-make(chan int) })
+			p.Sleep(time.Minute)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			start := time.Now()
+			_, err := Run(plain(1, 3), Do(c.do))
+			if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "run_test.go") {
+				t.Errorf("%v", err)
+			}
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("told after %v", took)
+			}
+		})
+	}
+}
+
+func TestPanicIsPassedOn(t *testing.T) {
+	t.Parallel()
+	type mine struct{ int }
+	for where, do := range map[string]Workload{
+		"process": func(p *Process) { p.Sleep(time.Second); panic(mine{7}) },
+		"child":   func(p *Process) { p.Go(func(p *Process) { panic(mine{7}) }); p.Sleep(time.Hour) },
+		"timer":   func(p *Process) { p.Clock().AfterFunc(time.Second, func() { panic(mine{7}) }); p.Sleep(time.Hour) },
+		"deferred": func(p *Process) {
+			defer func() { panic(mine{7}) }()
+			for {
+				p.Sleep(time.Hour)
+			}
+		},
+	} {
+		r := NewRunner(Do(do))
+		func() {
+			defer r.Close()
+			defer func() {
+				if v := recover(); v != (mine{7}) {
+					t.Errorf("%s: recovered %v", where, v)
+				}
+				if !strings.Contains(r.Stack(), "TestPanicIsPassedOn") {
+					t.Errorf("%s: stack %q", where, r.Stack())
+				}
+			}()
+			r.Run(plain(2, 3))
+		}()
+	}
+}
+
+// TestGoexitIsPassedOn: t.FailNow in a process ends the test.
+func TestGoexitIsPassedOn(t *testing.T) {
+	t.Parallel()
+	after, deferred := false, 0
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		Run(plain(3, 3), Do(func(p *Process) {
+			defer func() { deferred++ }()
+			p.Sleep(time.Second)
+			if p.Client() == "c2" {
+				runtime.Goexit()
+			}
+			p.Sleep(time.Hour)
+		}))
+		after = true
+	}()
+	<-done
+	if after || deferred != 3 {
+		t.Errorf("returned %v, %d deferred calls ran, want 3", after, deferred)
+	}
+}
+
+func TestContextsEndTheRun(t *testing.T) {
+	t.Parallel()
+	var why error
+	var at int64
+	v, err := Test(plain(1, 3), Do(func(p *Process) {
+		l := p.Lock()
+		tok, err := l.Acquire(p.Context(), "k", time.Minute)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer l.Release(p.Context(), "k", tok)
+		why = p.Sleep(time.Hour)
+		at = p.c.w.now
+	}))
+	if err != nil || !errors.Is(why, ErrEnded) || at != int64(60*sec) {
+		t.Errorf("%v; slept until %v: %v", err, time.Duration(at), why)
+	}
+	for _, b := range v.Blocks {
+		if b.Ends != Freed {
+			t.Errorf("the deferred release did not reach node %d: %v", b.Node, b.Ends)
+		}
+	}
+}
+
+func TestTimersLiveOnTheClientsClock(t *testing.T) {
+	t.Parallel()
+	sc := plain(1, 3)
+	sc.Clients[0].Clock.Rate = clock.Ratio(1, 2)
+	var order []string
+	at := map[string]int64{}
+	mark := func(p *Process, s string) { order = append(order, s); at[s] = p.c.w.now }
+	mustRun(t, sc, Do(func(p *Process) {
+		p.Clock().AfterFunc(3*time.Second, func() { mark(p, "timer") })
+		stopped := p.Clock().AfterFunc(time.Second, func() { mark(p, "stopped") })
+		if !stopped.Stop() || stopped.Stop() {
+			t.Error("Stop tells wrongly whether it stopped")
+		}
+		again := p.Clock().AfterFunc(time.Second, func() { mark(p, "again") })
+		again.Reset(4 * time.Second)
+		ctx, cancel := clock.WithTimeout(p.Context(), p.Clock(), 2*time.Second)
+		defer cancel()
+		if err := clock.Sleep(ctx, p.Clock(), time.Hour); err != context.DeadlineExceeded {
+			t.Error(err)
+		}
+		mark(p, "timeout")
+		p.Go(func(p *Process) { p.Sleep(500 * time.Millisecond); mark(p, "child") })
+		p.Sleep(3 * time.Second)
+		mark(p, "main")
+	}))
+	want := []string{"timeout", "child", "timer", "again", "main"}
+	if strings.Join(order, " ") != strings.Join(want, " ") {
+		t.Errorf("%v, want %v", order, want)
+	}
+	for s, d := range map[string]clock.Duration{"timeout": 4 * sec, "child": 5 * sec, "timer": 6 * sec, "again": 8 * sec, "main": 10 * sec} {
+		if at[s] != int64(d) {
+			t.Errorf("%s at %v, want %v of true time on a clock of half speed", s, time.Duration(at[s]), d)
+		}
+	}
+}
+
+// TestPauseAndSuspend: what came due while a client slept happens when it wakes;
+// a monotonic clock has not counted a suspend, a boot-time clock has.
+func TestPauseAndSuspend(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		fault string
+		lives Lives
+		wakes clock.Duration
+	}{
+		{"pause", Boot, 9 * sec}, {"pause", Monotonic, 9 * sec},
+		{"suspend", Boot, 9 * sec}, {"suspend", Monotonic, 13 * sec}, {"suspend", Wall, 9 * sec},
+	} {
+		sc := plain(1, 3)
+		sc.Clients[0].Lives = c.lives
+		sc.Faults = []Fault{{Kind: c.fault, On: "c1", At: sec, For: 8 * sec}}
+		var woke int64
+		mustRun(t, sc, Do(func(p *Process) { p.Sleep(5 * time.Second); woke = p.c.w.now }))
+		if woke != int64(c.wakes) {
+			t.Errorf("%s on the %s clock: woke at %v, want %v", c.fault, c.lives, time.Duration(woke), c.wakes)
+		}
+	}
+}
+
+// TestEveryNanosecondCounts: whatever message is 1 ns later, the hash differs.
+func TestEveryNanosecondCounts(t *testing.T) {
+	t.Parallel()
+	base := plain(2, 3)
+	h := mustRun(t, base)
+	seen := map[Hash]string{h.Hash(): "the base"}
+	for _, e := range h.Events() {
+		if e.Kind != Sent && e.Kind != Answered {
+			continue
+		}
+		rule := network.Rule{From: base.Clients[e.Client].Name, To: base.Nodes[e.Node].Name, Nth: int(e.Nth), Late: 1}
+		if e.Kind == Answered {
+			rule.From, rule.To = rule.To, rule.From
+		}
+		sc := base
+		sc.Network.Rules = []network.Rule{rule}
+		if got := mustRun(t, sc).Hash(); seen[got] == "the base" {
+			t.Errorf("%+v changes nothing", rule)
+		}
+	}
+	off := base
+	off.Nodes = append([]Node(nil), base.Nodes...)
+	off.Nodes[2].Clock.Offset = 1
+	if mustRun(t, off).Hash() == h.Hash() {
+		t.Error("a node's clock 1 ns ahead changes nothing")
+	}
+}
+
+// TestHashTellsEveryField: an event that differs in one field, anywhere in a
+// history, gives another hash.
+func TestHashTellsEveryField(t *testing.T) {
+	t.Parallel()
+	h := mustRun(t, plain(2, 3))
+	sum := func(step int, change func(*Event)) Hash {
+		hs := hasher{}
+		for i := range h.events {
+			e := h.events[i]
+			if i == step {
+				change(&e)
+			}
+			hs.event(&e)
+		}
+		return Hash(hs.sum)
+	}
+	want := sum(-1, nil)
+	for step := range h.events {
+		for name, change := range map[string]func(*Event){
+			"at": func(e *Event) { e.At++ }, "reading": func(e *Event) { e.Local++ }, "value": func(e *Event) { e.Value-- },
+			"kind": func(e *Event) { e.Kind++ }, "op": func(e *Event) { e.Op++ }, "status": func(e *Event) { e.Status++ },
+			"client": func(e *Event) { e.Client++ }, "node": func(e *Event) { e.Node++ }, "process": func(e *Event) { e.Proc++ },
+			"nth": func(e *Event) { e.Nth++ }, "key": func(e *Event) { e.Key++ }, "owner": func(e *Event) { e.Owner++ }, "note": func(e *Event) { e.Note++ },
+		} {
+			if sum(step, change) == want {
+				t.Fatalf("step %d: another %s, the same hash", step+1, name)
+			}
+		}
+	}
+}
+
+func TestNoGoroutineIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for range 20 {
+		mustRun(t, plain(3, 5))
+		mustRun(t, plain(2, 3), Do(func(p *Process) {
+			for { // does not heed the end of its context
+				p.Sleep(time.Hour)
+			}
+		}))
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}

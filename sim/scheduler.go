@@ -1,0 +1,430 @@
+package sim
+
+import (
+	"context"
+	"iter"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/redlock"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// scheduler runs processes as coroutines, one at a time. A routine parks in
+// SleepContext and in Broadcast and nowhere else.
+type scheduler struct {
+	routines []*routine
+	live     []*routine // with a job, in the order in which they began it
+	idle     []*routine // without
+	ready    []*routine // to be resumed in this step
+	corpses  []*routine // of clients that crashed
+	cur      *routine   // the one that runs
+	dirty    []*lane    // those that were pushed to in this step
+	timers   []*timer   // armed, by slot
+	slots    []int32    // free ones
+	calls    []*call    // free ones
+	mains    int        // processes that have not returned
+	out      int        // lanes with a batch out
+	failure  *panicked
+	locker   func(p *Process) redlock.Locker // the user's own lock, if any
+}
+
+// panicked is a panic of a process, to be passed on.
+type panicked struct {
+	value any
+	stack []byte
+	step  int
+}
+
+// routine is a coroutine that does job after job.
+type routine struct {
+	w      *world
+	id     int32
+	next   func() (struct{}, bool)
+	stop   func()
+	yield  func(struct{}) bool
+	job    func()
+	c      *client
+	p      *Process // nil: a timer's
+	parked bool
+	listed bool // in ready
+	ctx    context.Context
+	call   *call
+	due    int64 // true time
+	rang   bool  // due has come, as an event: a reply of the same instant is heard first
+	alarm  alarm
+	killed bool // it may not park any more
+	dead   bool // the coroutine itself has ended
+	spins  int  // waits in a row that took no time
+	refuse int
+}
+
+// alarm is the one event that a routine or a lane keeps in the queue. It comes
+// at the time it was set for, or earlier; whoever it wakes looks at the clock
+// and sets it again. Most timeouts never pass, so most cost nothing.
+type alarm struct{ at int64 } // 0: not set
+
+func (a *alarm) set(w *world, at int64, k kind, client, node int, who int32) {
+	if a.at == 0 || a.at > at {
+		a.at = at
+		w.push(at, k, client, node, who, 0)
+	}
+}
+
+// rings clears the alarm if it is the one that was set last and has come. An
+// older, later one finds nothing set for its time.
+func (a *alarm) rings(now int64) bool {
+	if a.at == 0 || a.at > now {
+		return false
+	}
+	a.at = 0
+	return true
+}
+
+func (s *scheduler) reset() {
+	s.ready, s.dirty, s.corpses, s.cur = s.ready[:0], s.dirty[:0], s.corpses[:0], nil
+	clear(s.timers)
+	s.timers, s.slots = s.timers[:0], s.slots[:0]
+	s.mains, s.out, s.failure = 0, 0, nil
+}
+
+// begin starts the main processes of a run.
+func (w *world) begin(work func(*client) Workload) {
+	for i := range w.sc.Clients {
+		c := w.clients[i]
+		w.process(c, w.sc.Clients[i].Name, work(c))
+	}
+}
+
+// process makes a process of a client that starts now.
+func (w *world) process(c *client, name string, work Workload) *Process {
+	p := newProcess(c, name, work)
+	c.procs = append(c.procs, p)
+	w.mains++
+	w.push(w.now, evStart, c.id, 0, int32(p.n), 0)
+	return p
+}
+
+// loop delivers event after event until nothing is left to do, or the time is up.
+func (w *world) loop(ping func()) {
+	limit, over := int64(w.sc.Until), false
+	last := limit + int64(w.sc.Grace)
+	if w.sc.Grace == 0 {
+		last = limit + int64(time.Second)
+	}
+	for n := 0; w.failure == nil && (w.mains > 0 || len(w.live) > 0 || w.out > 0); n++ {
+		if n&63 == 0 {
+			ping()
+		}
+		if q := w.queue.heap; !over && (len(q) == 0 || q[0].at > limit) {
+			over = true
+			w.now = max(w.now, limit)
+			w.endAll()
+			continue
+		} else if len(q) == 0 || q[0].at > last {
+			w.now = max(w.now, min(last, w.now))
+			return
+		}
+		if w.step() {
+			w.runReady()
+		}
+	}
+}
+
+// endAll ends the processes' contexts, one by one.
+func (w *world) endAll() {
+	w.note(Event{Kind: Over, Client: -1, Node: -1, Proc: -1})
+	for i := range w.sc.Clients {
+		c := w.clients[i]
+		if at := past(c.paused, w.now); at > w.now && at != never {
+			w.push(at, evPoll, i, 0, 0, 0)
+		}
+		for _, p := range c.procs {
+			p.end(ErrEnded)
+			w.runReady()
+		}
+	}
+}
+
+// ---- coroutines
+
+// spawn runs job as a routine on c, now.
+func (w *world) spawn(c *client, p *Process, job func()) {
+	var r *routine
+	if k := len(w.idle); k > 0 {
+		r, w.idle = w.idle[k-1], w.idle[:k-1]
+	} else {
+		r = &routine{w: w, id: int32(len(w.routines))}
+		r.next, r.stop = iter.Pull(r.loop)
+		w.routines = append(w.routines, r)
+	}
+	r.c, r.p, r.job = c, p, job
+	w.live = append(w.live, r)
+	w.resume(r)
+}
+
+func (r *routine) loop(yield func(struct{}) bool) {
+	r.yield = yield
+	for {
+		r.run()
+		if !yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+// run does the job. What a process panics with is kept, with its stack, and
+// passed on by Run; a process that calls runtime.Goexit (t.FailNow does) ends
+// the coroutine, and whoever resumed it.
+func (r *routine) run() {
+	returned := false
+	defer func() {
+		if v := recover(); v != nil {
+			if r.w.failure == nil {
+				r.w.failure = &panicked{v, debug.Stack(), r.w.history.Len()}
+			}
+		} else if !returned {
+			r.dead = true
+			r.w.drop(r)
+		}
+		r.job = nil
+	}()
+	r.job()
+	returned = true
+}
+
+// drop takes a routine out of those that live.
+func (w *world) drop(r *routine) {
+	if i := slices.Index(w.live, r); i >= 0 {
+		w.live = slices.Delete(w.live, i, i+1)
+	}
+}
+
+func (w *world) resume(r *routine) {
+	r.parked, r.listed = false, false
+	was := w.cur
+	w.cur = r
+	r.next()
+	w.cur = was
+	if r.job == nil {
+		w.drop(r)
+		r.killed, r.refuse, r.spins, r.alarm.at, r.p, r.ctx = false, 0, 0, 0, nil, nil
+		w.idle = append(w.idle, r)
+	}
+}
+
+// list marks a parked routine for being resumed in this step.
+func (w *world) list(r *routine) {
+	if r.parked && !r.listed {
+		r.listed = true
+		w.ready = append(w.ready, r)
+	}
+}
+
+// runReady resumes whom the last event woke, and whom those woke by ending a
+// context. Then what they asked for goes out: a batch holds all of one step.
+func (w *world) runReady() {
+	for {
+		for i := 0; i < len(w.ready); i++ {
+			w.resume(w.ready[i])
+		}
+		w.ready = w.ready[:0]
+		w.listEnded()
+		if len(w.ready) == 0 {
+			break
+		}
+	}
+	for i := 0; i < len(w.dirty); i++ {
+		l := w.dirty[i]
+		l.dirty = false
+		if !l.c.dead {
+			l.pump()
+		}
+	}
+	w.dirty = w.dirty[:0]
+}
+
+// listEnded lists the parked routines whose context has ended.
+// (context.AfterFunc would tell, but on a goroutine.)
+func (w *world) listEnded() {
+	for _, r := range w.live {
+		if r.parked && !r.listed && r.ctx != nil && r.ctx.Err() != nil && !within(r.c.paused, w.now) {
+			w.list(r)
+		}
+	}
+}
+
+// running is the routine that calls op, which must be one of this client's.
+func (w *world) running(op string, c *client) *routine {
+	switch {
+	case w.cur == nil:
+		panic("sim: " + op + " outside of a process; did one start a goroutine?")
+	case w.cur.c != c:
+		panic("sim: " + op + " on the clock or transport of another client: " + c.conf.Name + "'s, by a process of " + w.cur.c.conf.Name)
+	}
+	return w.cur
+}
+
+// number is the process's, for the history; -1 is a timer.
+func (r *routine) number() int16 {
+	if r.p == nil {
+		return -1
+	}
+	return int16(r.p.n)
+}
+
+// park gives way until the routine's alarm, call or context may have something
+// for it.
+func (r *routine) park(ctx context.Context, due int64, x *call) {
+	if r.w.cur != r {
+		panic("sim: Sleep or Broadcast outside of the process that runs; did it start a goroutine?")
+	}
+	r.ctx, r.due, r.call, r.rang = nil, due, x, false
+	if ctx.Done() != nil {
+		if clock.Foreign(ctx) {
+			panic("sim: a context with a deadline in real time; use clock.WithTimeout")
+		}
+		r.ctx = ctx
+	}
+	if due > r.w.now {
+		r.spins = 0
+	}
+	r.alarm.set(r.w, max(1, due), evWake, r.c.id, 0, r.id)
+	r.parked = true
+	r.yield(struct{}{})
+	if r.killed {
+		runtime.Goexit()
+	}
+}
+
+// refused says whether a dying routine may not wait any more. One that goes on
+// trying is ended again.
+func (r *routine) refused() bool {
+	if r.killed {
+		if r.refuse++; r.refuse > 1000 {
+			runtime.Goexit()
+		}
+	}
+	return r.killed
+}
+
+// spinsMax is how many waits in a row may take no time.
+const spinsMax = 10_000
+
+// spin counts a wait that takes no time. Code that waits again and again on a
+// context that has ended, or for no time, would keep true time from passing for
+// ever: it is put aside, until the run is over.
+func (r *routine) spin() {
+	if r.spins++; r.spins > spinsMax && !r.killed {
+		r.w.note(Event{Kind: Noted, Client: int16(r.c.id), Node: -1, Proc: r.number(), Note: r.w.history.text(spinning)})
+		r.park(context.Background(), never, nil)
+	}
+}
+
+const spinning = "put aside: waits again and again, on a context that has ended or for no time, while true time stands still"
+
+// wake is a routine's alarm.
+func (w *world) wake(e event) {
+	r := w.routines[e.a]
+	switch {
+	case !r.alarm.rings(w.now) || !r.parked:
+	case r.due <= w.now:
+		r.rang = true
+		w.list(r)
+	default:
+		r.alarm.set(w, r.due, evWake, r.c.id, 0, r.id)
+	}
+}
+
+// start begins a process.
+func (w *world) start(p *Process) {
+	w.spawn(p.c, p, p.run)
+}
+
+// bury ends a client that has crashed: nothing of it ever runs again, and what
+// it has in flight nobody hears.
+func (w *world) bury(c *client) {
+	c.dead = true
+	for i := range c.lanes {
+		if c.lanes[i].due != 0 {
+			w.out--
+		}
+	}
+	for _, p := range c.procs {
+		p.leave()
+	}
+	w.live = slices.DeleteFunc(w.live, func(r *routine) bool {
+		if r.c != c {
+			return false
+		}
+		r.parked = false
+		w.corpses = append(w.corpses, r)
+		return true
+	})
+}
+
+// ---- timers
+
+// timer is one AfterFunc. Its event finds it by its slot.
+type timer struct {
+	c     *client
+	f     func()
+	armed uint32 // generation; 0: not
+	gen   uint32
+}
+
+// AfterFunc runs f, as a strand of its own, when d has passed on the clock.
+func (k clientClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	t := &timer{c: k.c, f: f}
+	t.Reset(d)
+	return t
+}
+
+// Chan is nil: nobody here waits on a channel.
+func (t *timer) Chan() <-chan time.Time { return nil }
+
+// Stop says whether it kept f from running.
+func (t *timer) Stop() bool {
+	was := t.armed != 0
+	t.armed = 0
+	return was
+}
+
+// Reset arms the timer anew.
+func (t *timer) Reset(d time.Duration) bool {
+	was, w := t.Stop(), t.c.w
+	t.gen++
+	t.armed = t.gen
+	slot := int32(len(w.timers))
+	if k := len(w.slots); k > 0 {
+		slot, w.slots = w.slots[k-1], w.slots[:k-1]
+		w.timers[slot] = t
+	} else {
+		w.timers = append(w.timers, t)
+	}
+	w.push(t.c.when(later(t.c.local(), d)), evTimer, t.c.id, 0, slot, t.gen)
+	return was
+}
+
+// fire is the event of an AfterFunc.
+func (w *world) fire(e event) {
+	t := w.timers[e.a]
+	w.timers[e.a] = nil
+	w.slots = append(w.slots, e.a)
+	if t.armed == e.b && t.armed != 0 {
+		t.armed = 0
+		w.spawn(t.c, nil, t.f)
+	}
+}
+
+// later is a reading and a duration that is not negative, at most never.
+func later(reading int64, d time.Duration) int64 {
+	if d <= 0 {
+		return reading
+	}
+	return min(reading, never-int64(d)) + int64(d)
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"context"
+	"time"
+
+	"driftlock/redlock"
+)
+
+// steps is the built-in workload: it carries out the steps of a scenario.
+func steps(p *Process) {
+	s := stepper{p: p, lock: p.Lock(), held: map[string]redlock.Token{}}
+	for range max(1, p.c.conf.Repeat) {
+		for i := range p.c.conf.Steps {
+			if p.ctx.Err() != nil {
+				break
+			}
+			s.do(&p.c.conf.Steps[i])
+		}
+	}
+}
+
+// stepper is where one client is in its steps.
+type stepper struct {
+	p    *Process
+	lock *Witness
+	held map[string]redlock.Token
+}
+
+func (s *stepper) do(step *Step) {
+	ctx, p := s.p.ctx, s.p
+	ttl := time.Duration(step.TTL)
+	if ttl == 0 {
+		ttl = time.Duration(p.c.w.sc.Lock.TTL)
+	}
+	if step.Do == "sleep" {
+		p.Sleep(time.Duration(step.For))
+		return
+	}
+	if step.Do == "acquire" {
+		delete(s.held, step.Key)
+		if t, err := s.lock.Acquire(ctx, step.Key, ttl); err == nil {
+			s.held[step.Key] = t
+		}
+		return
+	}
+	t, ok := s.held[step.Key]
+	if !ok {
+		return
+	}
+	switch step.Do {
+	case "hold":
+		p.Sleep(step.hold(t))
+	case "extend":
+		s.lock.TryExtend(ctx, step.Key, t, ttl)
+	case "release":
+		delete(s.held, step.Key)
+		s.lock.Release(context.WithoutCancel(ctx), step.Key, t)
+	}
+}
+
+// hold is how long a hold lasts on the client's clock.
+func (step *Step) hold(t redlock.Token) time.Duration {
+	if step.Percent == 0 {
+		return time.Duration(step.For)
+	}
+	left := t.Remaining()
+	return left/100*time.Duration(step.Percent) + left%100*time.Duration(step.Percent)/100
+}
