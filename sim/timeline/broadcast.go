@@ -16,7 +16,8 @@ type broadcast struct {
 	key, owner   sim.Text
 	heard        []answer // in order of arrival, while it was waited for
 	cleanUp      bool     // a release that nobody called: a failed attempt takes back what it got
-	idle         bool     // no node did anything for it: an attempt at a held lock, and its clean-up
+	got, kept    uint64   // nodes that granted to an attempt, and those that have not been freed again
+	vain         bool     // of an attempt and its clean-up: nothing came of it and nothing is left
 }
 
 type answer struct {
@@ -53,22 +54,24 @@ type (
 
 // threads follows the messages of a run from question to answer.
 type threads struct {
-	list    []*broadcast
-	latest  map[question]*broadcast
-	carried map[message][]*broadcast // what a message carries: a batch can hold several
-	waiting map[process]*broadcast
-	called  map[sim.Text]bool // owners whose release was called
+	list     []*broadcast
+	latest   map[question]*broadcast
+	carried  map[message][]*broadcast // what a message carries: a batch can hold several
+	waiting  map[process]*broadcast
+	attempts map[sim.Text]*broadcast // by owner
+	called   map[sim.Text]bool       // owners whose release was called
 }
 
 // broadcasts finds all questions of a run, and to which each step belongs (nil:
 // to none).
-func broadcasts(run Run) (list []*broadcast, of []*broadcast) {
-	t := threads{latest: map[question]*broadcast{}, carried: map[message][]*broadcast{}, waiting: map[process]*broadcast{}, called: map[sim.Text]bool{}}
-	of = make([]*broadcast, run.Len()+1)
-	for step := 1; step <= run.Len(); step++ {
-		of[step] = t.follow(step, run.Event(step))
+func broadcasts(h *sim.History) (list []*broadcast, of []*broadcast) {
+	t := threads{latest: map[question]*broadcast{}, carried: map[message][]*broadcast{}, waiting: map[process]*broadcast{},
+		attempts: map[sim.Text]*broadcast{}, called: map[sim.Text]bool{}}
+	of = make([]*broadcast, h.Len()+1)
+	for step := 1; step <= h.Len(); step++ {
+		of[step] = t.follow(step, h.Event(step))
 	}
-	t.findIdle()
+	t.findVain()
 	return t.list, of
 }
 
@@ -86,12 +89,14 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 			t.carried[m] = append(t.carried[m], b)
 		}
 		return b
-	case sim.Executed, sim.Dropped, sim.Answered, sim.GaveUp:
+	case sim.Executed:
 		b := t.find(m, e)
-		if b != nil && e.Kind == sim.Executed && (e.Status == redlock.Done || e.Status == redlock.Ours) {
-			b.idle = false
+		if b != nil && e.Status == redlock.Done {
+			t.executed(b, 1<<e.Node)
 		}
 		return b
+	case sim.Dropped, sim.Answered, sim.GaveUp:
+		return t.find(m, e)
 	case sim.Heard:
 		b := t.find(m, e)
 		if b != nil && !b.late(step) {
@@ -107,8 +112,11 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 func (t *threads) ask(step int, e sim.Event, who process) *broadcast {
 	t.stop(step, who)
 	b := &broadcast{step: step, ends: math.MaxInt, client: int(e.Client), proc: int(e.Proc), op: e.Op, key: e.Key, owner: e.Owner,
-		cleanUp: e.Op == redlock.OpRelease && !t.called[e.Owner], idle: true}
+		cleanUp: e.Op == redlock.OpRelease && !t.called[e.Owner]}
 	t.list = append(t.list, b)
+	if e.Op == redlock.OpAcquire {
+		t.attempts[e.Owner] = b
+	}
 	t.waiting[who], t.latest[question{e.Client, e.Op, e.Owner}] = b, b
 	return b
 }
@@ -133,19 +141,23 @@ func (t *threads) find(m message, e sim.Event) *broadcast {
 	return nil
 }
 
-// findIdle settles what is idle: an attempt only together with its clean-up,
-// anything else never.
-func (t *threads) findIdle() {
-	attempts := map[sim.Text]*broadcast{}
+// executed keeps who has granted to an attempt, and whether it still counts.
+func (t *threads) executed(b *broadcast, node uint64) {
+	a := t.attempts[b.owner]
+	switch {
+	case a == nil:
+	case b.op == redlock.OpAcquire:
+		a.got, a.kept = a.got|node, a.kept|node
+	case b.op == redlock.OpRelease:
+		a.kept &^= node
+	}
+}
+
+// findVain settles which attempts, with their clean-ups, were in vain.
+func (t *threads) findVain() {
 	for _, b := range t.list {
-		switch a := attempts[b.owner]; {
-		case b.op == redlock.OpAcquire:
-			attempts[b.owner] = b
-		case b.cleanUp && a != nil:
-			b.idle = b.idle && a.idle
-			a.idle = b.idle
-		default:
-			b.idle = false
+		if a := t.attempts[b.owner]; b.cleanUp && a != nil && a.kept == 0 {
+			a.vain, b.vain = true, true
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 type explanation struct {
 	nodes  []string // what made nodes stop to block
 	client []string // what made the holder believe for so long
-	not    string   // what did not happen
+	not    []string // what has an alibi
 	held   string   // what would have held
 }
 
@@ -26,8 +26,8 @@ func (e explanation) sentences() []sentence {
 	if cause := strings.Join(append(e.nodes, e.client...), " "); cause != "" {
 		s = append(s, sentence{"Cause: ", cause})
 	}
-	if e.not != "" {
-		s = append(s, sentence{"Not the cause: ", e.not})
+	if len(e.not) > 0 {
+		s = append(s, sentence{"Not the cause: ", strings.Join(e.not, " ")})
 	}
 	if e.held != "" {
 		s = append(s, sentence{"Would have held: ", e.held})
@@ -37,7 +37,7 @@ func (e explanation) sentences() []sentence {
 
 // inquiry is about one lease: the facts of the run that bear on it.
 type inquiry struct {
-	run    Run
+	h      *sim.History
 	cast   cast
 	lease  sim.Lease
 	client int
@@ -54,8 +54,8 @@ type episode struct {
 	span
 }
 
-func explain(run Run, c cast, v sim.Verdict, l sim.Lease) explanation {
-	q := inquiry{run: run, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
+func explain(h *sim.History, c cast, v sim.Verdict, l sim.Lease) explanation {
+	q := inquiry{h: h, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
 	q.asked = q.firstAsked()
 	q.faults = q.episodes()
 	var e explanation
@@ -67,23 +67,30 @@ func explain(run Run, c cast, v sim.Verdict, l sim.Lease) explanation {
 		text, kind := q.nodeEnded(g)
 		forgot = forgot || kind == lostKey
 		stepped = stepped || kind == wallStepped
-		e.nodes = append(e.nodes, text)
+		if kind == ranRight {
+			e.not = append(e.not, text)
+		} else {
+			e.nodes = append(e.nodes, text)
+		}
 	}
 	if l.Late {
 		e.client = append(e.client, fmt.Sprintf("%s was told that it held the lock after its trust had ended already: the lock broke a rule, whatever the clocks did.", clean(l.Client)))
 	}
 	clientText, stopped := q.clientBelieved()
 	e.client = append(e.client, clientText...)
-	e.not = q.didNotHappen()
+	if q.client >= 0 && len(clientText) == 0 {
+		e.not = append(e.not, clientAlibi(c.Clients[q.client]))
+	}
+	e.not = append(e.not, q.didNotHappen()...)
 	e.held = q.wouldHaveHeld(v, forgot, stepped, stopped)
 	return e
 }
 
 // firstAsked is when the attempt began that became the lease.
 func (q inquiry) firstAsked() int64 {
-	for step := 1; step <= q.run.Len(); step++ {
-		e := q.run.Event(step)
-		if e.Kind == sim.Asked && e.Op == redlock.OpAcquire && int(e.Client) == q.client && q.run.Text(e.Owner) == q.lease.Owner {
+	for step := 1; step <= q.h.Len(); step++ {
+		e := q.h.Event(step)
+		if e.Kind == sim.Asked && e.Op == redlock.OpAcquire && int(e.Client) == q.client && q.h.Text(e.Owner) == q.lease.Owner {
 			return e.At
 		}
 	}
@@ -94,8 +101,8 @@ func (q inquiry) firstAsked() int64 {
 // from the first send to the end of trust.
 func (q inquiry) episodes() []episode {
 	var list []episode
-	for step := 1; step <= q.run.Len(); step++ {
-		e := q.run.Event(step)
+	for step := 1; step <= q.h.Len(); step++ {
+		e := q.h.Event(step)
 		switch e.Kind {
 		case sim.Faulted:
 			f := q.cast.Faults[e.Value]
@@ -155,7 +162,8 @@ func (q inquiry) on(node int, s span, kinds ...string) []episode {
 type ending int
 
 const (
-	ranOut ending = iota
+	ranRight ending = iota
+	ranOut
 	wallStepped
 	lostKey
 	gaveAway
@@ -187,7 +195,7 @@ func (q inquiry) nodeEnded(g blocker) (string, ending) {
 		return fmt.Sprintf("%s %s, so the %s for which %s had set the key were over after %s.",
 			clockOf(names, many), g.off.words(), length(ttl), pronoun(many), length(lived)), ranOut
 	}
-	return fmt.Sprintf("%s kept the key for %s, as asked.", names, length(lived)), ranOut
+	return fmt.Sprintf("%s kept the key for %s, as asked.", names, length(lived)), ranRight
 }
 
 func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
@@ -214,12 +222,12 @@ func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
 // the node's clock.
 func (q inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
 	at, ttl = b.From, time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
-	for step := 1; step <= q.run.Len(); step++ {
-		e := q.run.Event(step)
+	for step := 1; step <= q.h.Len(); step++ {
+		e := q.h.Event(step)
 		if e.At > b.To {
 			break
 		}
-		if e.Kind == sim.Executed && int(e.Node) == node && e.Status == redlock.Done && e.Op != redlock.OpRelease && q.run.Text(e.Owner) == b.Owner {
+		if e.Kind == sim.Executed && int(e.Node) == node && e.Status == redlock.Done && e.Op != redlock.OpRelease && q.h.Text(e.Owner) == b.Owner {
 			at, ttl = e.At, time.Duration(e.Value-e.Local/1e6)*time.Millisecond
 		}
 	}
@@ -254,15 +262,23 @@ func (q inquiry) clientBelieved() (text []string, stopped bool) {
 		}
 	}
 	if off := deviationOf(me.Clock.Rate); off.slow {
-		counted := q.run.ClientReading(q.client, q.lease.TrustEnds) - q.run.ClientReading(q.client, q.asked)
+		counted := q.h.ClientReading(q.client, q.lease.TrustEnds) - q.h.ClientReading(q.client, q.asked)
 		text = append(text, fmt.Sprintf("The clock of %s runs %s: it counted %s in the %s from its first request to the end of its trust.",
 			name, off.words(), length(time.Duration(counted)), length(time.Duration(q.lease.TrustEnds-q.asked))))
 	}
 	return text, stopped
 }
 
+// clientAlibi is about a holder whose clock did nothing to prolong its trust.
+func clientAlibi(me sim.Client) string {
+	if off := deviationOf(me.Clock.Rate); off.fast {
+		return fmt.Sprintf("The clock of %s runs %s, which only makes it careful.", clean(me.Name), off.words())
+	}
+	return fmt.Sprintf("The clock of %s was right.", clean(me.Name))
+}
+
 // didNotHappen names the usual suspects that have an alibi.
-func (q inquiry) didNotHappen() string {
+func (q inquiry) didNotHappen() []string {
 	var no []string
 	absent := func(text string, kinds ...string) {
 		for _, x := range q.faults {
@@ -279,14 +295,14 @@ func (q inquiry) didNotHappen() string {
 	if !q.lost() {
 		absent("no node lost a key", "crash", "evict", "flush", "failover")
 	}
-	text := ""
+	var text []string
 	if len(no) > 0 {
-		text = strings.ToUpper(no[0][:1]) + join(no)[1:] + "."
+		text = append(text, strings.ToUpper(no[0][:1])+join(no)[1:]+".")
 	}
 	if q.delays() {
-		text += " Slow messages cannot do this: trust counts from before the first request was sent."
+		text = append(text, "Slow messages cannot do this: trust counts from before the first request was sent.")
 	}
-	return strings.TrimSpace(text)
+	return text
 }
 
 func (q inquiry) lost() bool {

@@ -11,12 +11,12 @@ import (
 // Screen writes what a verdict says, in about a screen: what broke and by how
 // much, when the holder believed and when the nodes blocked, why, and what would
 // have held. Of a run that held it shows the lease that came closest.
-func Screen(w io.Writer, run Run, v sim.Verdict, st Style) error {
+func Screen(w io.Writer, h *sim.History, v sim.Verdict, st Style) error {
 	p := &page{Style: st}
-	c := castOf(run.Scenario())
+	c := castOf(h.Scenario())
 	switch {
 	case !v.OK():
-		p.broken(run, c, v, v.Violations[0])
+		p.broken(h, c, v, v.Violations[0])
 	case len(v.Leases) > 0:
 		p.held(c, v)
 	default:
@@ -62,7 +62,7 @@ func (p *page) headline(t tint, word, text string) {
 	}
 }
 
-func (p *page) broken(run Run, c cast, v sim.Verdict, x sim.Violation) {
+func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
 	p.headline(bad, "BROKEN", headline(v, x))
 	if x.Lease >= 0 {
 		l := v.Leases[x.Lease]
@@ -72,7 +72,7 @@ func (p *page) broken(run Run, c cast, v sim.Verdict, x sim.Violation) {
 		}
 		p.line("")
 		p.bars(c, v, l, rival)
-		why := explain(run, c, v, l)
+		why := explain(h, c, v, l)
 		p.line("")
 		for _, s := range why.sentences() {
 			p.para(s.head, s.text)
@@ -163,11 +163,7 @@ func (p *page) rest(v sim.Verdict, shown sim.Violation) {
 			continue
 		}
 		if more++; more <= 3 {
-			by := ""
-			if x.HasMargin {
-				by = ", by " + length(x.Margin)
-			}
-			p.para("Also broken: ", fmt.Sprintf("%v (%s) at %s%s: %s", x.Invariant, x.Invariant.Word(), shortest(x.At), by, clean(x.Text)))
+			p.para("Also broken: ", headline(v, x)+" (At "+shortest(x.At)+".)")
 		}
 	}
 	if more > 3 {

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -35,13 +36,13 @@ func ParseLevel(s string) (Level, error) {
 // clock said; who; and what happened. Steps are those of the history. Between
 // them stand, without a step, the instants that no machine notices: the end of
 // trust, the end of exclusion, the break of a promise.
-func Write(w io.Writer, run Run, v sim.Verdict, level Level, st Style) error {
-	s := &story{page: page{Style: st}, run: run, cast: castOf(run.Scenario()), level: level,
+func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) error {
+	s := &story{page: page{Style: st}, h: h, cast: castOf(h.Scenario()), level: level,
 		holds: map[process]sim.Text{}, owner: map[sim.Text]string{}, at: map[nodeKey]sim.Text{}}
-	s.marks = marksOf(s.cast, v)
-	_, s.of = broadcasts(run)
-	for step := 1; step <= run.Len(); step++ {
-		e := run.Event(step)
+	s.marks = marksOf(h, s.cast, v)
+	_, s.of = broadcasts(h)
+	for step := 1; step <= h.Len(); step++ {
+		e := h.Event(step)
 		s.markUntil(e.At)
 		s.step(step, e)
 	}
@@ -71,7 +72,7 @@ type nodeKey struct {
 // and so do attempts that got nothing (vain).
 type story struct {
 	page
-	run   Run
+	h     *sim.History
 	cast  cast
 	level Level
 	of    []*broadcast // by step
@@ -102,6 +103,7 @@ type vain struct {
 	until int64
 	who   []string
 	count int
+	most  int // nodes that granted to one of them
 }
 
 func (s *story) add(l line) {
@@ -119,18 +121,22 @@ func (s *story) flush() {
 	if n := s.vain; n.count > 0 {
 		s.vain = vain{}
 		n.line.who = strings.Join(n.who, ", ")
-		n.line.text = "asked once in vain: it is held by another"
+		n.line.text = "asked in vain: "
 		if n.count > 1 {
-			n.line.text = fmt.Sprintf("asked %s in vain until %s: it is held by another", times(n.count), instant(n.until, 3))
+			n.line.text = fmt.Sprintf("asked %s in vain, last at %s: ", times(n.count), instant(n.until, 3))
+		}
+		n.line.text += "refused"
+		if n.most > 0 {
+			n.line.text = fmt.Sprintf("%sat most %d of %d granted, and were freed again", strings.TrimSuffix(n.line.text, "refused"), n.most, len(s.cast.Nodes))
 		}
 		s.lines = append(s.lines, n.line)
 	}
 }
 
-func (s *story) text(t sim.Text) string { return clean(s.run.Text(t)) }
+func (s *story) text(t sim.Text) string { return clean(s.h.Text(t)) }
 
 // key quotes a key.
-func (s *story) key(t sim.Text) string { return fmt.Sprintf("%q", s.run.Text(t)) }
+func (s *story) key(t sim.Text) string { return fmt.Sprintf("%q", s.h.Text(t)) }
 
 // step tells one event.
 func (s *story) step(step int, e sim.Event) {
@@ -151,9 +157,9 @@ func (s *story) step(step int, e sim.Event) {
 		return
 	}
 	b := s.of[step]
-	if b != nil && b.idle && e.Kind != sim.Refused {
+	if b != nil && b.vain && e.Kind != sim.Refused {
 		if e.Kind == sim.Asked && b.op == redlock.OpAcquire {
-			s.inVain(l)
+			s.inVain(l, b)
 		}
 		return
 	}
@@ -217,8 +223,8 @@ func (s *story) holder(e sim.Event) string {
 	return "another"
 }
 
-// inVain holds back an attempt that gets nothing.
-func (s *story) inVain(l line) {
+// inVain holds back an attempt of which nothing comes.
+func (s *story) inVain(l line, b *broadcast) {
 	if s.vain.count == 0 {
 		s.flush()
 		s.vain.line = l
@@ -226,6 +232,7 @@ func (s *story) inVain(l line) {
 	}
 	s.vain.until = l.at
 	s.vain.count++
+	s.vain.most = max(s.vain.most, bits.OnesCount64(b.got))
 	if !slices.Contains(s.vain.who, l.who) {
 		s.vain.who = append(s.vain.who, l.who)
 	}
@@ -447,24 +454,37 @@ func (s *story) left(e sim.Event) string {
 
 // A mark is an instant that the world knows and no machine notices.
 type mark struct {
-	at   int64
-	text string
+	at    int64
+	local int64 // what the holder's clock says then
+	reads bool  // local means something
+	text  string
 	tint
 }
 
 // marksOf finds the instants to mark, in order: where trust ran to its deadline
 // the ends of trust and of exclusion, and every break of a promise.
-func marksOf(c cast, v sim.Verdict) []mark {
+func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 	var marks []mark
 	for _, l := range v.Leases {
 		if l.RanOut() || l.Margin() < 0 {
-			marks = append(marks,
-				mark{l.TrustEnds, fmt.Sprintf("%s no longer trusts its lock on %q (%s)", clean(l.Client), l.Key, shortest(l.TrustEnds)), strong},
-				mark{l.ExclusionEnds, fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds)), strong})
+			m := mark{at: l.TrustEnds, text: fmt.Sprintf("%s no longer trusts its lock on %q (%s)", clean(l.Client), l.Key, shortest(l.TrustEnds)), tint: strong}
+			if client := c.clientIndex(l.Client); client >= 0 {
+				m.local, m.reads = h.ClientReading(client, l.TrustEnds), true
+			}
+			marks = append(marks, m)
+		}
+		if l.RanOut() && l.Margin() >= 0 {
+			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong,
+				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
 		}
 	}
 	for _, x := range v.Violations {
-		marks = append(marks, mark{x.At, fmt.Sprintf("BROKEN %v (%s): %s", x.Invariant, x.Invariant.Word(), clean(x.Text)), bad})
+		text := strings.TrimSuffix(headline(v, x), ".")
+		if x.Invariant == sim.I2 && x.HasMargin {
+			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
+				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
+		}
+		marks = append(marks, mark{at: x.At, text: "BROKEN " + text, tint: bad})
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		switch {
@@ -483,7 +503,7 @@ func (s *story) markUntil(at int64) {
 	for len(s.marks) > 0 && s.marks[0].at <= at {
 		m := s.marks[0]
 		s.marks = s.marks[1:]
-		s.add(line{at: m.at, text: m.text, tint: m.tint})
+		s.add(line{at: m.at, local: m.local, reads: m.reads, text: m.text, tint: m.tint})
 	}
 }
 
@@ -498,7 +518,7 @@ func (s *story) head() {
 	for i := range sc.Clients {
 		clients = append(clients, s.cast.client(i, 0))
 	}
-	s.para("", fmt.Sprintf("%s: clients %s; nodes %s, of which %d make a lock; TTL %s, drift factor %s, buffer %s.", s.paint(strong, name),
+	s.para("", fmt.Sprintf("%s: clients %s; nodes %s, of which %d make a lock; TTL %s, drift factor %s, buffer %s.", name,
 		strings.Join(clients, ", "), s.cast.nodes(all(len(sc.Nodes))), s.cast.quorum, length(time.Duration(sc.Lock.TTL)), clean(sc.Lock.Factor), length(time.Duration(sc.Lock.Buffer))))
 	if about := clean(sc.About); about != "" {
 		s.para("", about)
@@ -522,7 +542,7 @@ func (s *story) table() {
 		}
 		whoW = max(whoW, min(width(l.who), 10))
 	}
-	s.line(s.paint(faint, fmt.Sprintf("%-*s  %*s  %*s  %-*s", stepW, "step", atW, "true time", localW, "own clock", whoW, "who")))
+	s.line(s.paint(faint, fmt.Sprintf("%-*s  %*s  %*s  %s", stepW, "step", atW, "true time", localW, "own clock", "who")))
 	for _, l := range s.lines {
 		step, local := "", ""
 		if l.step > 0 {

@@ -19,16 +19,6 @@ import (
 	"driftlock/sim"
 )
 
-// A Run is what is told: *sim.History is one.
-type Run interface {
-	Scenario() sim.Scenario
-	Len() int
-	Event(step int) sim.Event // steps count from 1
-	Text(sim.Text) string
-	ClientReading(client int, at int64) int64 // what the clock says that the client's code lives on
-	NodeReading(node int, at int64) int64     // what the node's wall clock says
-}
-
 // Style is how the text looks. The zero Style is plain.
 type Style struct {
 	Color bool // mark with ANSI colours too; nothing is told by colour alone

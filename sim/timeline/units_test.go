@@ -75,6 +75,13 @@ func TestClocksAreToldByTheirDeviation(t *testing.T) {
 	}
 }
 
+func five() (nodes []sim.Node) {
+	for _, name := range []string{"A", "B", "C", "D", "E"} {
+		nodes = append(nodes, sim.Node{Name: name})
+	}
+	return nodes
+}
+
 // The factor that one pastes must hold: it is never below the one needed.
 func TestNeededFactorIsRoundedUp(t *testing.T) {
 	t.Parallel()
@@ -94,7 +101,7 @@ func TestNeededFactorIsRoundedUp(t *testing.T) {
 
 func TestNodesAreNamedInRanges(t *testing.T) {
 	t.Parallel()
-	c := castOf(sim.Scenario{Nodes: five(clock.Rate{})})
+	c := castOf(sim.Scenario{Nodes: five()})
 	for want, which := range map[string][]int{"": nil, "A": {0}, "A, B": {0, 1}, "A–C": {0, 1, 2}, "A–C, E": {0, 1, 2, 4}, "A, C–E": {0, 2, 3, 4}} {
 		if got := c.nodes(which); got != want {
 			t.Errorf("nodes %v are %q, want %q", which, got, want)
@@ -103,7 +110,7 @@ func TestNodesAreNamedInRanges(t *testing.T) {
 	if c.quorum != 3 || c.needed != 3 {
 		t.Errorf("of five nodes %d and %d are needed", c.quorum, c.needed)
 	}
-	if c := castOf(sim.Scenario{Nodes: five(clock.Rate{})[:4]}); c.quorum != 3 || c.needed != 2 {
+	if c := castOf(sim.Scenario{Nodes: five()[:4]}); c.quorum != 3 || c.needed != 2 {
 		t.Errorf("of four nodes %d make a lock, %d must block; want 3 and 2", c.quorum, c.needed)
 	}
 }
