@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"driftlock/redlock"
@@ -22,7 +23,9 @@ type checker struct {
 	nodes    []machine
 	leases   []lease
 	blocks   []block
-	open     []int   // blocks that go on, one a node and key at most
+	open     []int // blocks that go on, one a node and key at most
+	attempts []attempt
+	byOwner  []int32 // the attempt of an owner, from 1
 	released []bool  // by owner: a release was asked for
 	verdict  Verdict // what comes of it
 }
@@ -48,6 +51,7 @@ type block struct {
 func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
 	for i := range h.events {
+		c.follow(&h.events[i])
 		c.take(&h.events[i])
 	}
 	for len(c.open) > 0 {
@@ -65,12 +69,13 @@ func (c *checker) check(h *History) *Verdict {
 	}
 	c.soundness()
 	c.mutex()
+	c.tidiness()
 	c.probe()
 	slices.SortStableFunc(v.Violations, func(a, b Violation) int {
 		if a.At != b.At {
-			return int(max(-1, min(1, a.At-b.At)))
+			return cmp.Compare(a.At, b.At)
 		}
-		return int(b.Invariant) - int(a.Invariant) // the cause, I2, before the effect, I1
+		return cmp.Compare(b.Invariant, a.Invariant) // the cause, I2, before its effect, I1
 	})
 	if len(h.scenario.Clients) == 1 {
 		v.Warnings = append(v.Warnings, "one client: exclusion was never at stake")
@@ -90,6 +95,7 @@ func (c *checker) reset(h *History) {
 		c.nodes[i].set(sc.Nodes[i].Clock, sc.Faults, sc.Nodes[i].Name, int64(sc.Nodes[i].Quarantine))
 	}
 	c.leases, c.blocks, c.open = c.leases[:0], c.blocks[:0], c.open[:0]
+	c.attempts, c.byOwner = c.attempts[:0], append(c.byOwner[:0], make([]int32, len(h.texts))...)
 	c.released = append(c.released[:0], make([]bool, len(h.texts))...)
 	v := &c.verdict
 	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
@@ -117,10 +123,6 @@ func (c *checker) take(e *Event) {
 					c.leases[i].told = min(c.leases[i].told, e.At)
 				}
 			}
-		}
-	case Asked:
-		if e.Op == redlock.OpRelease {
-			c.released[e.Owner] = true
 		}
 	case Executed:
 		c.execute(e)
@@ -150,7 +152,9 @@ func (c *checker) extend(e *Event) {
 		if l.owner != e.Owner || l.key != e.Key {
 			continue
 		}
-		if e.At < min(l.told, c.clock(l.client).reach(l.Granted, l.deadline)) {
+		ended := min(l.told, c.clock(l.client).reach(l.Granted, l.deadline))
+		c.honestExtension(e, ended)
+		if e.At < ended {
 			l.deadline, l.ttl = max(l.deadline, e.Value), int64(e.Nth)*1e6
 			return
 		}
@@ -259,6 +263,9 @@ func (c *checker) execute(e *Event) {
 	i := c.opened(e.Node, e.Key)
 	if e.Status != redlock.Done {
 		return
+	}
+	if e.Op != redlock.OpAcquire && i >= 0 && e.At < c.lapse(&c.blocks[i]) {
+		c.owned(e, c.blocks[i].owner)
 	}
 	switch {
 	case e.Op == redlock.OpRelease && i >= 0 && c.blocks[i].owner == e.Owner:

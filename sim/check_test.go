@@ -6,6 +6,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/redlock"
+	"driftlock/sim/network"
 	"driftlock/sim/node"
 )
 
@@ -19,6 +20,8 @@ func told(clients, nodes int) tale {
 	for i := range sc.Nodes {
 		sc.Nodes[i].Expiry = node.NonStrict
 	}
+	d := network.Path{Delay: network.Delay{Law: network.Uniform, Max: 100 * ms}}
+	sc.Network.Request, sc.Network.Reply = d, d
 	h := &History{}
 	h.reset(sc)
 	return tale{h}
@@ -169,5 +172,143 @@ func TestAwayNodesBlock(t *testing.T) {
 		if got := Check(h.History).Blocks[0].To; got != 101*milli {
 			t.Errorf("strict expiry: A blocks until %v, want 101ms", time.Duration(got))
 		}
+	}
+}
+
+func (t tale) executed(at int64, op redlock.Op, s redlock.Status, client, node int, owner string, when int64) {
+	t.at(at, Event{Kind: Executed, Op: op, Status: s, Client: int16(client), Node: int16(node), Key: t.text("k"), Owner: t.text(owner), Value: when})
+}
+
+func (t tale) asked(at int64, op redlock.Op, client int, owner string) {
+	t.at(at, Event{Kind: Asked, Op: op, Client: int16(client), Node: -1, Key: t.text("k"), Owner: t.text(owner)})
+}
+
+// TestOwn: an extend or a release that touches the unexpired key of another
+// acquisition breaks I5; one that finds it expired, or its own, does not.
+func TestOwn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		at     int64
+		op     redlock.Op
+		status redlock.Status
+		owner  string
+		broken int
+	}{
+		{"another's key deleted", 100*milli - 1, redlock.OpRelease, redlock.Done, "y", 1},
+		{"another's key extended", 100*milli - 1, redlock.OpExtend, redlock.Done, "y", 1},
+		{"another's key, expired in this nanosecond", 100 * milli, redlock.OpRelease, redlock.Done, "y", 0},
+		{"refused", 50 * milli, redlock.OpRelease, redlock.Others, "y", 0},
+		{"its own", 50 * milli, redlock.OpRelease, redlock.Done, "x", 0},
+	} {
+		h := told(2, 3)
+		h.grants(0, 0, "x", 100, 90*milli, 0, 1, 2)
+		h.executed(c.at, c.op, c.status, 1, 0, c.owner, 500)
+		if got := len(broken(Check(h.History), I5)); got != c.broken {
+			t.Errorf("%s: I5 broken %d times, want %d", c.name, got, c.broken)
+		}
+	}
+}
+
+// TestHonest: each lie breaks I6, and the truth next to it does not.
+func TestHonest(t *testing.T) {
+	t.Parallel()
+	granted := func(h tale, at int64, until int64, nodes ...int) {
+		h.asked(0, redlock.OpAcquire, 0, "x")
+		h.grants(at, 0, "x", 100, until, nodes...)
+		h.events[len(h.events)-1].Local = at
+	}
+	for name, c := range map[string]struct {
+		tell   func(h tale)
+		broken int
+	}{
+		"granted at its deadline":      {func(h tale) { granted(h, 90*milli, 90*milli, 0, 1) }, 1},
+		"granted 1 ns before":          {func(h tale) { granted(h, 90*milli-1, 90*milli, 0, 1) }, 0},
+		"granted by 1 of 3":            {func(h tale) { granted(h, 0, 90*milli, 0) }, 1},
+		"extended at its end":          {func(h tale) { granted(h, 0, 90*milli, 0, 1); h.says(90*milli, Extended, 0, "x", 190*milli) }, 1},
+		"extended 1 ns before its end": {func(h tale) { granted(h, 0, 90*milli, 0, 1); h.says(90*milli-1, Extended, 0, "x", 190*milli) }, 0},
+		"extended after it was told of the loss": {func(h tale) {
+			granted(h, 0, 90*milli, 0, 1)
+			h.says(50*milli, Unextended, 0, "x", 1)
+			h.says(60*milli, Extended, 0, "x", 190*milli)
+		}, 1},
+		"held, by 1 of 3": {func(h tale) {
+			h.asked(0, redlock.OpAcquire, 0, "x")
+			h.executed(1, redlock.OpAcquire, redlock.Others, 0, 0, "x", 0)
+			h.says(2, Refused, 0, "", int64(refusedHeld))
+		}, 1},
+		"held, by 1 with a grant of its own": {func(h tale) {
+			h.asked(0, redlock.OpAcquire, 0, "x")
+			h.executed(1, redlock.OpAcquire, redlock.Others, 0, 0, "x", 0)
+			h.executed(1, redlock.OpAcquire, redlock.Done, 0, 1, "x", 100)
+			h.says(2, Refused, 0, "", int64(refusedHeld))
+		}, 0},
+		"an outage, by 1 of 3": {func(h tale) {
+			h.asked(0, redlock.OpAcquire, 0, "x")
+			h.executed(1, redlock.OpAcquire, redlock.Others, 0, 0, "x", 0)
+			h.says(2, Refused, 0, "", int64(refusedOutage))
+		}, 0},
+		"released, freed by 1 of 3": {func(h tale) {
+			granted(h, 0, 90*milli, 0, 1)
+			h.executed(5, redlock.OpRelease, redlock.Done, 0, 0, "x", 0)
+			h.says(6, Released, 0, "x", 0)
+		}, 1},
+		"released, freed by 2 of 3": {func(h tale) {
+			granted(h, 0, 90*milli, 0, 1)
+			h.executed(5, redlock.OpRelease, redlock.Done, 0, 0, "x", 0)
+			h.executed(5, redlock.OpRelease, redlock.Done, 0, 1, "x", 0)
+			h.says(6, Released, 0, "x", 0)
+		}, 0},
+	} {
+		h := told(2, 3)
+		c.tell(h)
+		if got := len(broken(Check(h.History), I6)); got != c.broken {
+			t.Errorf("%s: I6 broken %d times, want %d: %v", name, got, c.broken, Check(h.History).Err())
+		}
+	}
+}
+
+// TestTidy: the bound of a tale is 50 ms of node timeout and twice 100 ms of delay.
+func TestTidy(t *testing.T) {
+	t.Parallel()
+	const returned = 10 * milli
+	const bound = returned + 250*milli
+	for name, c := range map[string]struct {
+		ttl    int64 // of the key that B keeps, set at 0
+		change func(h tale)
+		margin []time.Duration
+	}{
+		"one ms longer":              {(bound + milli) / milli, nil, []time.Duration{-time.Millisecond}},
+		"tie":                        {bound / milli, nil, nil},
+		"the client crashed":         {1000, func(h tale) { h.scenario.Faults = []Fault{{Kind: "pause", On: "c1", At: ms, For: ms}} }, nil},
+		"the node was down":          {1000, func(h tale) { h.scenario.Faults = []Fault{{Kind: "crash", On: "B", At: ms, For: ms}} }, nil},
+		"another node was down":      {1000, func(h tale) { h.scenario.Faults = []Fault{{Kind: "crash", On: "C", At: ms, For: ms}} }, []time.Duration{-740 * time.Millisecond}},
+		"a message to B was lost":    {1000, func(h tale) { h.at(5*milli, Event{Kind: Sent, Client: 0, Node: 1, Value: -1}) }, nil},
+		"another's message was":      {1000, func(h tale) { h.at(5*milli, Event{Kind: Sent, Client: 1, Node: 1, Value: -1}) }, []time.Duration{-740 * time.Millisecond}},
+		"lost after the bound":       {1000, func(h tale) { h.at(bound+1, Event{Kind: Sent, Client: 0, Node: 1, Value: -1}) }, []time.Duration{-740 * time.Millisecond}},
+		"the delay has no bound":     {1000, func(h tale) { h.scenario.Network.Reply.Delay.Max = 0 }, nil},
+		"the release came in time":   {1000, func(h tale) { h.executed(bound, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, nil},
+		"the release came 1 ns late": {1000, func(h tale) { h.executed(bound+1, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, []time.Duration{-1}},
+	} {
+		h := told(2, 3)
+		h.asked(0, redlock.OpAcquire, 0, "x")
+		h.executed(0, redlock.OpAcquire, redlock.Done, 0, 1, "x", c.ttl)
+		h.says(returned, Refused, 0, "", int64(refusedOutage))
+		if c.change != nil {
+			c.change(h)
+		}
+		got := broken(Check(h.History), I7)
+		if len(got) != len(c.margin) || len(got) > 0 && got[0] != c.margin[0] {
+			t.Errorf("%s: I7 broken by %v, want %v", name, got, c.margin)
+		}
+	}
+	// The same after a release that has returned.
+	h := told(2, 3)
+	h.asked(0, redlock.OpAcquire, 0, "x")
+	h.grants(0, 0, "x", 1000, 900*milli, 0, 1)
+	h.executed(5*milli, redlock.OpRelease, redlock.Done, 0, 0, "x", 0)
+	h.says(returned, Released, 0, "x", 0)
+	if got := broken(Check(h.History), I7); len(got) != 1 || got[0] != -740*time.Millisecond {
+		t.Errorf("after a release: I7 broken by %v, want -740ms", got)
 	}
 }

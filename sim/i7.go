@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/sim/network"
+)
+
+// tidiness is I7: after a failed attempt or a release has returned, no node that
+// can be reached keeps the owner's key longer than the node timeout and twice the
+// longest one-way delay. Its margin is what was left of that bound.
+//
+// A node can be reached if, from the attempt on until the bound, it served, the
+// client ran, no message between the two was lost or refused, and the client's
+// connection did not give up. Where a delay has no bound there is none to break.
+func (c *checker) tidiness() {
+	sc := &c.h.scenario
+	bound, known := int64(0), false
+	for i := range c.attempts {
+		a := &c.attempts[i]
+		if a.returned == never {
+			continue
+		}
+		for j := range c.blocks {
+			b := &c.blocks[j]
+			if b.owner != a.owner || b.key != a.key || b.To <= a.returned {
+				continue
+			}
+			if !known {
+				var ok bool
+				if bound, ok = c.patience(); !ok {
+					return
+				}
+				known = true
+			}
+			left := a.returned + bound - b.To
+			if left >= 0 || !c.reachable(a, b.Node, a.returned+bound) {
+				continue
+			}
+			client := sc.Clients[a.client].Name
+			c.verdict.Violations = append(c.verdict.Violations, Violation{
+				Invariant: I7, At: a.returned + bound, Client: client, Key: c.h.Text(a.key), Lease: -1, Other: -1, Margin: time.Duration(left), HasMargin: true,
+				Text: fmt.Sprintf("%s was done with %q at %v, but %s kept its key until %v, %v longer than it had to", client, c.h.Text(a.key), clock.Duration(a.returned), sc.Nodes[b.Node].Name, clock.Duration(b.To), clock.Duration(-left)),
+			})
+		}
+	}
+}
+
+// patience is the bound of I7 in true time; false if a delay has none. The node
+// timeout is on a client's clock: the slowest one's counts.
+func (c *checker) patience() (int64, bool) {
+	sc := &c.h.scenario
+	var clients, nodes []string
+	timeout := int64(sc.Lock.NodeTimeout)
+	slowest := timeout
+	for i := range sc.Clients {
+		clients = append(clients, sc.Clients[i].Name)
+		slowest = max(slowest, c.clock(i).reach(0, c.clock(i).at(0)+timeout))
+	}
+	for i := range sc.Nodes {
+		nodes = append(nodes, sc.Nodes[i].Name)
+	}
+	var n network.Network
+	n.Reset(sc.Network, sc.Seed, clients, nodes)
+	longest, ok := n.LongestDelay()
+	if !ok || longest > never/4 || slowest > never/4 {
+		return 0, false
+	}
+	return slowest + 2*longest, true
+}
+
+// reachable says whether an attempt's client and a node could speak until then.
+func (c *checker) reachable(a *attempt, node int, until int64) bool {
+	if overlaps(c.nodes[node].away, a.asked, until) || overlaps(c.clients[a.client].away, a.asked, until) {
+		return false
+	}
+	for i := range c.h.events {
+		e := &c.h.events[i]
+		if e.At > until {
+			break
+		}
+		if e.At < a.asked || int(e.Node) != node || e.Client != a.client {
+			continue
+		}
+		if e.Kind == GaveUp || (e.Kind == Sent || e.Kind == Answered) && e.Value < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func overlaps(away []interval, from, to int64) bool {
+	for _, a := range away {
+		if a.from < to && from < a.to {
+			return true
+		}
+	}
+	return false
+}
