@@ -286,7 +286,7 @@ func TestTidy(t *testing.T) {
 		"a message to B was lost":    {1000, func(h tale) { h.at(5*milli, Event{Kind: Sent, Client: 0, Node: 1, Value: -1}) }, nil},
 		"another's message was":      {1000, func(h tale) { h.at(5*milli, Event{Kind: Sent, Client: 1, Node: 1, Value: -1}) }, []time.Duration{-740 * time.Millisecond}},
 		"lost after the bound":       {1000, func(h tale) { h.at(bound+1, Event{Kind: Sent, Client: 0, Node: 1, Value: -1}) }, []time.Duration{-740 * time.Millisecond}},
-		"the delay has no bound":     {1000, func(h tale) { h.scenario.Network.Reply.Delay.Max = 0 }, nil},
+		"the delay has no bound":     {1000, func(h tale) { h.scenario.Network.Reply.Delay = network.Delay{Law: network.Pareto, Min: ms} }, nil},
 		"the release came in time":   {1000, func(h tale) { h.executed(bound, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, nil},
 		"the release came 1 ns late": {1000, func(h tale) { h.executed(bound+1, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, []time.Duration{-1}},
 	} {
