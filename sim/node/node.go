@@ -30,25 +30,34 @@ type Config struct {
 	Expiry      Expiry         `json:"expiry,omitzero"`
 	Persistence Persistence    `json:"persistence,omitzero"`
 	Quarantine  clock.Duration `json:"quarantine,omitzero"` // a restarted node serves only so long after the crash
+
+	// Horizon is how far back from the last command a Rollback can reach, in true
+	// time: 0 to the beginning, below 0 not at all (Rollback then does nothing).
+	// The world sets it from the run's faults: what lies beyond is not kept.
+	Horizon clock.Duration `json:"-"`
 }
 
 // A Store is a node's keys. Wall is the node's wall clock in nanoseconds, read
 // once at the start of a command. At is true time in nanoseconds; it never goes
 // back. Not safe for concurrent use.
 type Store interface {
-	// Do executes one request. When is the key's expiry reading in whole
-	// milliseconds afterwards; it means something only if reply.Status is Done
-	// (of an acquire or extend), Ours or Others.
+	// Do executes one request; reply.Node is not set. When is the key's expiry
+	// reading in whole milliseconds afterwards; it means something only if
+	// reply.Status is Done (of an acquire or extend), Ours or Others. An acquire
+	// with a fence number is answered with the node's own number; if the key is
+	// free and only the number too low, Gone.
 	Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64)
 
 	// Holder says whose key is, and until which reading in whole milliseconds.
 	Holder(wall int64, key string) (owner string, when int64, ok bool)
 
 	// Rollback forgets every write (sets, extensions and deletions alike) made
-	// after the true time to. It is how a crash, a stale snapshot and a failover
-	// to a lagging replica lose data.
+	// after the true time to, as far back as Config.Horizon. It is how a crash, a
+	// stale snapshot and a failover to a lagging replica lose data.
 	Rollback(to int64)
 
+	// Evict drops a key, and Flush drops all, with the fence numbers. To a later
+	// Rollback they are writes made at the true time of the last command.
 	Evict(key string)
 	Flush()
 

@@ -1,0 +1,280 @@
+package node
+
+// The fast store: a key is a slot in a list, and what a write has overwritten
+// goes to a journal, from which Rollback takes it back.
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"driftlock/redlock"
+)
+
+// Check says what is wrong with c, and what is allowed there.
+func (c Config) Check() error {
+	switch c.Expiry {
+	case "", Strict, NonStrict:
+	default:
+		return fmt.Errorf("expiry: no expiry %q; there are %s and %s", c.Expiry, Strict, NonStrict)
+	}
+	switch c.Persistence {
+	case "", Forgets, EverySecond, Always, Snapshot:
+	default:
+		return fmt.Errorf("persistence: no persistence %q; there are %s, %s, %s and %s", c.Persistence, Forgets, EverySecond, Always, Snapshot)
+	}
+	if c.Quarantine < 0 {
+		return fmt.Errorf("quarantine: %v is negative", c.Quarantine)
+	}
+	return nil
+}
+
+// New returns the fast store. It keeps its memory over a Reset and allocates
+// nothing once it has grown. That memory is as large as the most keys that one
+// run used, and the most writes that one Horizon held.
+func New(c Config) Store {
+	s := new(store)
+	s.Reset(c)
+	return s
+}
+
+type store struct {
+	strict  bool
+	keeps   bool  // a journal
+	horizon int64 // how much of it, in nanoseconds of true time
+	now     int64 // true time of the last command
+
+	slots   []slot
+	numbers map[string]int32 // of slots by key, if there are many
+	journal []undo           // in order of time
+	oldest  int              // what lies before is out of reach
+}
+
+// few is up to how many keys looking at each is the fastest way to find one.
+const few = 8
+
+// slot is one key of the run, there or not.
+type slot struct {
+	key string
+	value
+}
+
+// value is all that a node knows of a key.
+type value struct {
+	owner string
+	when  int64  // ms: see Expiry
+	fence uint64 // the highest number accepted; it has no TTL
+	set   bool   // there is such a key, though it may have expired
+}
+
+// undo is what a write has overwritten.
+type undo struct {
+	at   int64
+	slot int32
+	value
+}
+
+// What a real server answers.
+var (
+	errExpire = errors.New("ERR invalid expire time")
+	errOp     = errors.New("ERR unknown command")
+)
+
+func (s *store) Reset(c Config) {
+	s.strict = c.Expiry != NonStrict
+	s.keeps, s.horizon = c.Horizon >= 0, int64(c.Horizon)
+	if s.horizon == 0 {
+		s.horizon = math.MaxInt64
+	}
+	s.now = math.MinInt64
+	s.slots, s.journal, s.oldest = s.slots[:0], s.journal[:0], 0
+	clear(s.numbers)
+}
+
+func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64) {
+	s.now = max(s.now, at)
+	ms := millisecond(wall)
+	if req.Op != redlock.OpRelease && req.TTL.Milliseconds() < 1 {
+		return redlock.Reply{Status: redlock.Failed, Err: errExpire}, 0
+	}
+	i := s.find(req.Key)
+	if i >= 0 && s.slots[i].set && s.over(s.slots[i].when, ms) {
+		s.clear(i) // who comes across an expired key deletes it
+	}
+	switch req.Op {
+	case redlock.OpAcquire:
+		return s.acquire(i, ms, req)
+	case redlock.OpExtend:
+		return s.extend(i, ms, req)
+	case redlock.OpRelease:
+		return s.release(i, req)
+	}
+	return redlock.Reply{Status: redlock.Failed, Err: errOp}, 0
+}
+
+// acquire is SET key owner NX PX ttl; with a fence number it also takes a number
+// higher than the node's own. A key that is free but not to be had for that
+// number is answered Gone.
+func (s *store) acquire(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if i < 0 {
+		i = s.add(req.Key)
+	}
+	v := s.slots[i].value
+	switch {
+	case v.set && v.owner == req.Owner:
+		return fenced(redlock.Ours, req, v.fence), v.when
+	case v.set:
+		return fenced(redlock.Others, req, v.fence), v.when
+	case req.Fence > 0 && req.Fence <= v.fence:
+		return fenced(redlock.Gone, req, v.fence), 0
+	}
+	v.owner, v.when, v.set, v.fence = req.Owner, ms+req.TTL.Milliseconds(), true, max(v.fence, req.Fence)
+	s.write(i, v)
+	return fenced(redlock.Done, req, v.fence), v.when
+}
+
+// fenced is a reply that tells the node's own number, if one was proposed.
+func fenced(status redlock.Status, req *redlock.Request, own uint64) redlock.Reply {
+	if req.Fence == 0 {
+		own = 0
+	}
+	return redlock.Reply{Status: status, Fence: own}
+}
+
+// extend moves the key's expiry to at least ttl from now.
+func (s *store) extend(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if reply, when := s.refuse(i, req); reply.Status != redlock.Done {
+		return reply, when
+	}
+	v := s.slots[i].value
+	if when := ms + req.TTL.Milliseconds(); when > v.when {
+		v.when = when
+		s.write(i, v)
+	}
+	return redlock.Reply{Status: redlock.Done}, v.when
+}
+
+// release deletes the key.
+func (s *store) release(i int32, req *redlock.Request) (redlock.Reply, int64) {
+	reply, when := s.refuse(i, req)
+	if reply.Status == redlock.Done {
+		s.clear(i)
+	}
+	return reply, when
+}
+
+// refuse answers a request for a key that its owner does not hold. Done means
+// that it holds it.
+func (s *store) refuse(i int32, req *redlock.Request) (redlock.Reply, int64) {
+	switch {
+	case i < 0 || !s.slots[i].set:
+		return redlock.Reply{Status: redlock.Gone}, 0
+	case s.slots[i].owner != req.Owner:
+		return redlock.Reply{Status: redlock.Others}, s.slots[i].when
+	}
+	return redlock.Reply{Status: redlock.Done}, 0
+}
+
+func (s *store) Holder(wall int64, key string) (owner string, when int64, ok bool) {
+	i := s.find(key)
+	if i < 0 || !s.slots[i].set || s.over(s.slots[i].when, millisecond(wall)) {
+		return "", 0, false
+	}
+	return s.slots[i].owner, s.slots[i].when, true
+}
+
+// over says whether a key has expired at a reading.
+func (s *store) over(when, ms int64) bool {
+	return ms > when || ms == when && !s.strict
+}
+
+// millisecond is the whole millisecond of a reading in nanoseconds, rounded down.
+func millisecond(wall int64) int64 {
+	ms := wall / 1e6
+	if wall%1e6 < 0 {
+		ms--
+	}
+	return ms
+}
+
+// Evict drops key. What the node has for a fence number is no key with a TTL and
+// stays.
+func (s *store) Evict(key string) {
+	if i := s.find(key); i >= 0 && s.slots[i].set {
+		s.clear(i)
+	}
+}
+
+// Flush drops everything, the fence numbers too.
+func (s *store) Flush() {
+	for i := range s.slots {
+		if v := s.slots[i].value; v.set || v.fence > 0 {
+			s.write(int32(i), value{})
+		}
+	}
+}
+
+func (s *store) Rollback(to int64) {
+	for n := len(s.journal); n > s.oldest && s.journal[n-1].at > to; n-- {
+		u := &s.journal[n-1]
+		s.slots[u.slot].value = u.value
+		s.journal = s.journal[:n-1]
+	}
+}
+
+// clear deletes a key; its fence number stays.
+func (s *store) clear(i int32) { s.write(i, value{fence: s.slots[i].fence}) }
+
+// write overwrites what the node knows of a key.
+func (s *store) write(i int32, v value) {
+	if s.keeps {
+		s.forget()
+		s.journal = append(s.journal, undo{s.now, i, s.slots[i].value})
+	}
+	s.slots[i].value = v
+}
+
+// forget lets go of what is out of a Rollback's reach. The room is used again
+// when it is as large as what is left.
+func (s *store) forget() {
+	for s.oldest < len(s.journal) && s.now-s.journal[s.oldest].at > s.horizon {
+		s.oldest++
+	}
+	if s.oldest > few && s.oldest > len(s.journal)/2 {
+		s.journal = s.journal[:copy(s.journal, s.journal[s.oldest:])]
+		s.oldest = 0
+	}
+}
+
+// find returns the number of a key's slot, or −1.
+func (s *store) find(key string) int32 {
+	if len(s.slots) > few {
+		if i, ok := s.numbers[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range s.slots {
+		if s.slots[i].key == key {
+			return int32(i)
+		}
+	}
+	return -1
+}
+
+// add makes a slot for a key.
+func (s *store) add(key string) int32 {
+	i := int32(len(s.slots))
+	s.slots = append(s.slots, slot{key: key})
+	if len(s.slots) == few+1 {
+		if s.numbers == nil {
+			s.numbers = make(map[string]int32)
+		}
+		for j := range s.slots {
+			s.numbers[s.slots[j].key] = int32(j)
+		}
+	} else if len(s.slots) > few {
+		s.numbers[key] = i
+	}
+	return i
+}
