@@ -9,7 +9,7 @@ import (
 // Hint is ` (did you mean "quorum"?)` if one of the known words is near
 // to the one that was written, and otherwise nothing.
 func Hint(word string, known []string) string {
-	best, near := "", len(word)/3+2
+	best, near := "", min(len(word)/3+2, len(word))
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k), near); d < near {
 			best, near = k, d

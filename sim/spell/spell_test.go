@@ -4,13 +4,14 @@ import "testing"
 
 func TestHint(t *testing.T) {
 	t.Parallel()
-	known := []string{"drift", "drift-wide", "canary"}
+	known := []string{"drift", "drift-wide", "canary", "b"}
 	for word, want := range map[string]string{
 		"drfit":      ` (did you mean "drift"?)`,
 		"Drift-wid":  ` (did you mean "drift-wide"?)`,
 		"canaries":   ` (did you mean "canary"?)`,
 		"zookeeper":  "",
 		"":           "",
+		"a":          "", // of a letter nothing is left to go by
 		"drift-wide": ` (did you mean "drift-wide"?)`,
 	} {
 		if got := Hint(word, known); got != want {

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,18 +61,32 @@ func explain(h *sim.History, c cast, v sim.Verdict, l sim.Lease) explanation {
 	q.faults = q.episodes()
 	var e explanation
 	forgot, stepped := false, false
+	var fast, right runOut
 	for _, g := range q.groups {
 		if g.end() >= l.TrustEnds {
 			continue
 		}
 		text, kind := q.nodeEnded(g)
-		forgot = forgot || kind == lostKey
-		stepped = stepped || kind == wallStepped
-		if kind == ranRight {
-			e.not = append(e.not, text)
-		} else {
-			e.nodes = append(e.nodes, text)
+		switch kind {
+		case ranOut:
+			by := &right
+			if g.off.fast {
+				by = &fast
+			}
+			by.add(q, g)
+			continue
+		case lostKey:
+			forgot = true
+		case wallStepped:
+			stepped = true
 		}
+		e.nodes = append(e.nodes, text)
+	}
+	if fast.nodes != nil {
+		e.nodes = append(e.nodes, fast.tooSoon(c))
+	}
+	if right.nodes != nil {
+		e.not = append(e.not, fmt.Sprintf("%s kept the key for %s, as asked.", c.nodes(right.nodes), length(right.lived)))
 	}
 	if l.Late {
 		e.client = append(e.client, fmt.Sprintf("%s was told that it held the lock after its trust had ended already: the lock broke a rule, whatever the clocks did.", clean(l.Client)))
@@ -162,14 +177,54 @@ func (q inquiry) on(node int, s span, kinds ...string) []episode {
 type ending int
 
 const (
-	ranRight ending = iota
-	ranOut
+	ranOut      ending = iota // of itself, on a clock that ran the same all the time
+	rateChanged               // the same, on one that did not
 	wallStepped
 	lostKey
 	gaveAway
 )
 
-// nodeEnded says why the nodes of a group, which fared alike, stopped to block.
+// runOut is the nodes on which the key ran out of itself.
+type runOut struct {
+	nodes       []int
+	least, most deviation
+	ttl, lived  time.Duration // lived: the shortest life of a key
+}
+
+func (r *runOut) add(q inquiry, g blocker) {
+	set, ttl := q.lastSet(g.nodes[0], g.blocks[len(g.blocks)-1])
+	lived := time.Duration(g.end() - set)
+	if r.nodes == nil {
+		r.least, r.most, r.ttl, r.lived = g.off, g.off, ttl, lived
+	}
+	if g.off.rate.Cmp(r.least.rate) < 0 {
+		r.least = g.off
+	}
+	if g.off.rate.Cmp(r.most.rate) > 0 {
+		r.most = g.off
+	}
+	if lived < r.lived {
+		r.ttl, r.lived = ttl, lived
+	}
+	r.nodes = append(r.nodes, g.nodes...)
+	slices.Sort(r.nodes)
+}
+
+// tooSoon is the sentence about nodes with fast clocks.
+func (r *runOut) tooSoon(c cast) string {
+	by := r.most.words()
+	if r.least != r.most {
+		by = "up to " + by
+	}
+	clocks, they := "The clock of "+c.nodes(r.nodes)+" runs", "it"
+	if len(r.nodes) > 1 {
+		clocks, they = "The clocks of "+c.nodes(r.nodes)+" run", "they"
+	}
+	return fmt.Sprintf("%s %s, so the %s for which %s had set the key were over after %s.", clocks, by, length(r.ttl), they, length(r.lived))
+}
+
+// nodeEnded says why the nodes of a group, which fared alike, stopped to block;
+// nothing of a key that ran out of itself.
 func (q inquiry) nodeEnded(g blocker) (string, ending) {
 	b := g.blocks[len(g.blocks)-1]
 	names, many := q.cast.nodes(g.nodes), len(g.nodes) > 1
@@ -189,13 +244,9 @@ func (q inquiry) nodeEnded(g blocker) (string, ending) {
 	}
 	if rates := q.on(g.nodes[0], span{set, b.To}, "rate"); len(rates) > 0 {
 		return fmt.Sprintf("From %s on the clock of %s ran %s, so %s let go of the key, which was set for %s, after %s.",
-			shortest(rates[0].from), names, deviationOf(rates[0].Rate).words(), pronoun(many), length(ttl), length(lived)), ranOut
+			shortest(rates[0].from), names, deviationOf(rates[0].Rate).words(), pronoun(many), length(ttl), length(lived)), rateChanged
 	}
-	if g.off.fast {
-		return fmt.Sprintf("%s %s, so the %s for which %s had set the key were over after %s.",
-			clockOf(names, many), g.off.words(), length(ttl), pronoun(many), length(lived)), ranOut
-	}
-	return fmt.Sprintf("%s kept the key for %s, as asked.", names, length(lived)), ranRight
+	return "", ranOut
 }
 
 func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
@@ -365,13 +416,6 @@ func signed(d clock.Duration) string {
 		return "−" + length(time.Duration(d))
 	}
 	return "+" + length(time.Duration(d))
-}
-
-func clockOf(names string, many bool) string {
-	if many {
-		return "The clocks of " + names + " run"
-	}
-	return "The clock of " + names + " runs"
 }
 
 func pronoun(many bool) string {

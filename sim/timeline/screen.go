@@ -78,7 +78,7 @@ func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
 			p.para(s.head, s.text)
 		}
 	}
-	p.rest(v, x)
+	p.rest(c, v, x)
 }
 
 // headline says what broke, in words that need no knowledge of the theory.
@@ -156,20 +156,26 @@ func without(which, gone []int) []int {
 }
 
 // rest names what else broke, or that nobody happened to use the gap.
-func (p *page) rest(v sim.Verdict, shown sim.Violation) {
-	more := 0
-	for _, x := range v.Violations {
-		if x == shown {
-			continue
+func (p *page) rest(c cast, v sim.Verdict, shown sim.Violation) {
+	for i := sim.I1; i <= sim.I7; i++ {
+		var more []sim.Violation
+		var most time.Duration
+		for _, x := range v.Violations {
+			if x.Invariant == i && x != shown {
+				more = append(more, x)
+				most = min(most, x.Margin)
+			}
 		}
-		if more++; more <= 3 {
-			p.para("Also broken: ", headline(v, x)+" (At "+shortest(x.At)+".)")
+		switch {
+		case len(more) == 1:
+			p.para("Also broken: ", headline(v, more[0])+" (At "+shortest(more[0].At)+".)")
+		case len(more) > 1 && most < 0:
+			p.para("Also broken: ", fmt.Sprintf("%v (%s) %s more, by up to %s.", i, i.Word(), times(len(more)), length(most)))
+		case len(more) > 1:
+			p.para("Also broken: ", fmt.Sprintf("%v (%s) %s more.", i, i.Word(), times(len(more))))
 		}
 	}
-	if more > 3 {
-		p.para("Also broken: ", fmt.Sprintf("%d more.", more-3))
-	}
-	if shown.Invariant == sim.I2 && !broke(v, sim.I1) {
+	if shown.Invariant == sim.I2 && !broke(v, sim.I1) && len(c.Clients) > 1 {
 		p.para("Luck: ", "nobody asked for the lock in that gap. Whoever does gets it, and there are two holders.")
 	}
 }

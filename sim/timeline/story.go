@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/bits"
@@ -46,7 +47,7 @@ func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) er
 		s.markUntil(e.At)
 		s.step(step, e)
 	}
-	s.markUntil(never - 1)
+	s.markUntil(never)
 	s.flush()
 	s.head()
 	s.table()
@@ -457,6 +458,7 @@ type mark struct {
 	at    int64
 	local int64 // what the holder's clock says then
 	reads bool  // local means something
+	after bool  // it comes of what happens at that instant
 	text  string
 	tint
 }
@@ -473,7 +475,7 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 			}
 			marks = append(marks, m)
 		}
-		if l.RanOut() && l.Margin() >= 0 {
+		if l.RanOut() && l.Margin() >= 0 && l.ExclusionEnds != never {
 			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong,
 				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
 		}
@@ -484,23 +486,25 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
 				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
 		}
-		marks = append(marks, mark{at: x.At, text: "BROKEN " + text, tint: bad})
+		marks = append(marks, mark{at: x.At, after: x.Invariant != sim.I2, text: "BROKEN " + text, tint: bad})
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		switch {
-		case a.at < b.at:
+		case a.at != b.at:
+			return cmp.Compare(a.at, b.at)
+		case a.after == b.after:
+			return 0
+		case b.after:
 			return -1
-		case a.at > b.at:
-			return 1
 		}
-		return 0
+		return 1
 	})
 	return marks
 }
 
-// markUntil writes the marks up to and at an instant.
+// markUntil writes the marks that come before what happens at an instant.
 func (s *story) markUntil(at int64) {
-	for len(s.marks) > 0 && s.marks[0].at <= at {
+	for len(s.marks) > 0 && (s.marks[0].at < at || s.marks[0].at == at && !s.marks[0].after) {
 		m := s.marks[0]
 		s.marks = s.marks[1:]
 		s.add(line{at: m.at, local: m.local, reads: m.reads, text: m.text, tint: m.tint})
