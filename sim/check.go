@@ -25,9 +25,13 @@ type checker struct {
 	blocks   []block
 	open     []int // blocks that go on, one a node and key at most
 	attempts []attempt
-	byOwner  []int32 // the attempt of an owner, from 1
-	released []bool  // by owner: a release was asked for
-	verdict  Verdict // what comes of it
+	waits    []wait
+	fences   []fenced
+	writes   []written
+	accepted []written // the newest of a resource and key
+	byOwner  []int32   // the attempt of an owner, from 1
+	released []bool    // by owner: a release was asked for
+	verdict  Verdict   // what comes of it
 }
 
 // lease is a Lease in the making.
@@ -52,6 +56,7 @@ func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
 	for i := range h.events {
 		c.follow(&h.events[i])
+		c.waiting(&h.events[i])
 		c.take(&h.events[i])
 	}
 	for len(c.open) > 0 {
@@ -69,6 +74,7 @@ func (c *checker) check(h *History) *Verdict {
 	}
 	c.soundness()
 	c.mutex()
+	c.liveness()
 	c.tidiness()
 	c.probe()
 	slices.SortStableFunc(v.Violations, func(a, b Violation) int {
@@ -95,6 +101,8 @@ func (c *checker) reset(h *History) {
 		c.nodes[i].set(sc.Nodes[i].Clock, sc.Faults, sc.Nodes[i].Name, int64(sc.Nodes[i].Quarantine))
 	}
 	c.leases, c.blocks, c.open = c.leases[:0], c.blocks[:0], c.open[:0]
+	c.waits = c.waits[:0]
+	c.fences, c.writes, c.accepted = c.fences[:0], c.writes[:0], c.accepted[:0]
 	c.attempts, c.byOwner = c.attempts[:0], append(c.byOwner[:0], make([]int32, len(h.texts))...)
 	c.released = append(c.released[:0], make([]bool, len(h.texts))...)
 	v := &c.verdict
@@ -124,6 +132,12 @@ func (c *checker) take(e *Event) {
 				}
 			}
 		}
+	case Fenced:
+		c.numbered(e)
+	case Wrote:
+		c.wrote(e)
+	case Stored:
+		c.stored(e)
 	case Executed:
 		c.execute(e)
 	case Holds:

@@ -312,3 +312,79 @@ func TestTidy(t *testing.T) {
 		t.Errorf("after a release: I7 broken by %v, want -740ms", got)
 	}
 }
+
+// TestFence: numbers that do not grow break I3, and so does a resource that
+// accepts a write of an earlier lease after one of a later.
+func TestFence(t *testing.T) {
+	t.Parallel()
+	const q = 3 // the resource's number, after three nodes
+	write := func(h tale, at int64, client int, nth uint32, s redlock.Status) {
+		h.at(at, Event{Kind: Wrote, Client: int16(client), Node: q, Nth: nth})
+		h.at(at+milli, Event{Kind: Stored, Status: s, Client: int16(client), Node: q, Nth: nth})
+	}
+	for name, c := range map[string]struct {
+		tell   func(h tale)
+		broken int
+	}{
+		"equal numbers":  {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 7) }, 1},
+		"a lower number": {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 6) }, 1},
+		"a higher one":   {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 8) }, 0},
+		"of another key": {func(h tale) {
+			h.says(1, Fenced, 0, "x", 7)
+			h.at(2, Event{Kind: Fenced, Client: 1, Node: -1, Key: h.text("other"), Owner: h.text("y"), Value: 7})
+		}, 0},
+		"the old lease writes after the new one": {func(h tale) { write(h, 210*milli, 1, 1, redlock.Done); write(h, 220*milli, 0, 1, redlock.Done) }, 1},
+		"and is refused":                         {func(h tale) { write(h, 210*milli, 1, 1, redlock.Done); write(h, 220*milli, 0, 1, redlock.Others) }, 0},
+		"the old one writes before":              {func(h tale) { write(h, 210*milli, 0, 1, redlock.Done); write(h, 220*milli, 1, 1, redlock.Done) }, 0},
+		"sent before, it arrives after": {func(h tale) {
+			h.at(201*milli, Event{Kind: Wrote, Client: 0, Node: q, Nth: 1})
+			write(h, 210*milli, 1, 1, redlock.Done)
+			h.at(220*milli, Event{Kind: Stored, Status: redlock.Done, Client: 0, Node: q, Nth: 1})
+		}, 1},
+	} {
+		h := told(2, 3)
+		h.scenario.Resources = []ResourceConfig{{Name: "S"}}
+		h.grants(0, 0, "x", 100, 90*milli, 0, 1)
+		h.grants(200*milli, 1, "y", 100, 290*milli, 0, 1)
+		c.tell(h)
+		if got := len(broken(Check(h.History), I3)); got != c.broken {
+			t.Errorf("%s: I3 broken %d times, want %d", name, got, c.broken)
+		}
+	}
+}
+
+// TestLive: somebody waits from 10 ms on, and the bound is 100 ms.
+func TestLive(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		tell   func(h tale)
+		margin []time.Duration
+	}{
+		"granted 1 ns late": {func(h tale) { h.grants(110*milli+1, 0, "x", 100, 200*milli, 0, 1) }, []time.Duration{-1}},
+		"tie":               {func(h tale) { h.grants(110*milli, 0, "x", 100, 200*milli, 0, 1) }, nil},
+		"another was granted meanwhile": {func(h tale) {
+			h.grants(60*milli, 1, "y", 100, 61*milli, 0, 1)
+			h.grants(161*milli, 0, "x", 100, 200*milli, 0, 1)
+		}, nil},
+		"another trusts it": {func(h tale) {
+			h.grants(60*milli, 1, "y", 1000, 500*milli, 0, 1)
+			h.says(600*milli, Refused, 0, "", 0)
+		}, nil},
+		"it gave up": {func(h tale) { h.says(110*milli, Refused, 0, "", 0) }, nil},
+		"it crashed": {func(h tale) {
+			h.scenario.Faults = []Fault{{Kind: "crash", On: "c1"}}
+			h.says(110*milli, Faulted, 0, "", 0)
+		}, nil},
+		"the run was over":   {func(h tale) { h.says(110*milli, Over, -1, "", 0) }, nil},
+		"nobody is told yet": {func(h tale) { h.scenario.Live.From = clock.Duration(50 * milli); h.says(150*milli, Refused, 0, "", 0) }, nil},
+	} {
+		h := told(2, 3)
+		h.scenario.Live = &Live{Within: clock.Duration(100 * milli)}
+		h.says(10*milli, Wanted, 0, "", 0)
+		c.tell(h)
+		got := broken(Check(h.History), I4)
+		if len(got) != len(c.margin) || len(got) > 0 && got[0] != c.margin[0] {
+			t.Errorf("%s: I4 broken by %v, want %v", name, got, c.margin)
+		}
+	}
+}

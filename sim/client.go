@@ -86,9 +86,12 @@ func (l *lane) pump() {
 	}
 	c.w.out++
 	c.w.send(c, l.Node, reqs, l.gen)
-	l.due = max(1, c.when(later(c.local(), time.Duration(c.w.sc.Lock.GiveUp))))
+	l.due = max(1, c.when(later(c.local(), c.w.giveUp())))
 	l.alarm.set(c.w, l.due, evGiveUp, c.id, l.Node, int32(l.Node))
 }
+
+// giveUp is how long a connection waits for an answer, on its client's clock.
+func (w *world) giveUp() time.Duration { return time.Duration(w.sc.Lock.GiveUp) }
 
 func (c *client) giveUp(n int) {
 	l := &c.lanes[n]

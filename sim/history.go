@@ -67,6 +67,10 @@ const (
 	Faulted                         // machine: Value: index of the fault in the scenario, which begins
 	Healed                          // machine: Value: index of the fault, which ends
 	Holds                           // node: after a fault it has Key for Owner (0: for nobody) until Value
+	Wanted                          // process: called Acquire; Key
+	Fenced                          // process: its grant has a fence number; Key, Owner; Value: the number
+	Wrote                           // process: sent a write to a resource (Node: after the nodes); Nth; Value: true time of arrival, -1 lost, -2 refused
+	Stored                          // resource: carried out Client's write Nth; Status Done, or Others: refused; Value: its fence number, 0 for none
 	Noted                           // process: a log line of the workload; Note
 	Over                            // the run's end: all contexts end
 )
@@ -75,7 +79,7 @@ var kindWords = [...]string{
 	Started: "started", Ended: "ended", Read: "read", Slept: "slept", Asked: "asked", Sent: "sent", Executed: "executed",
 	Dropped: "dropped", Answered: "answered", Heard: "heard", GaveUp: "gave-up", Granted: "granted", Refused: "refused",
 	Extended: "extended", Unextended: "unextended", Releasing: "releasing", Released: "released", Lost: "lost",
-	Faulted: "faulted", Healed: "healed", Holds: "holds", Noted: "noted", Over: "over",
+	Faulted: "faulted", Healed: "healed", Holds: "holds", Wanted: "wanted", Fenced: "fenced", Wrote: "wrote", Stored: "stored", Noted: "noted", Over: "over",
 }
 
 // String is a word such as "granted".

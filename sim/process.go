@@ -167,18 +167,23 @@ func (w *Witness) acquired(key string, t redlock.Token, ttl time.Duration, err e
 		w.note(Refused, key, t, int64(classify(err)), 0, err)
 	} else {
 		w.note(Granted, key, t, reading(t.ValidUntil()), ttl, nil)
+		if fence, ok := uint64(0), false; ok {
+			w.note(Fenced, key, t, int64(fence), 0, nil)
+		}
 	}
 	return t, err
 }
 
 // Acquire is redlock.Locker's.
 func (w *Witness) Acquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
+	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
 	t, err := w.inner.Acquire(ctx, key, ttl)
 	return w.acquired(key, t, ttl, err)
 }
 
 // TryAcquire is redlock.Locker's.
 func (w *Witness) TryAcquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
+	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
 	t, err := w.inner.TryAcquire(ctx, key, ttl)
 	return w.acquired(key, t, ttl, err)
 }

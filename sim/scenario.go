@@ -23,9 +23,13 @@ type Scenario struct {
 	Lock    Lock           `json:"lock"`
 	Nodes   []Node         `json:"nodes"`
 	Clients []Client       `json:"clients"`
-	Network network.Config `json:"network"`
-	Faults  []Fault        `json:"faults,omitempty"`
-	Expect  *Expect        `json:"expect,omitzero"`
+	// What the lock protects; a write travels the network, where its name is that
+	// of a machine as good as a node's.
+	Resources []ResourceConfig `json:"resources,omitempty"`
+	Network   network.Config   `json:"network"`
+	Faults    []Fault          `json:"faults,omitempty"`
+	Live      *Live            `json:"live,omitzero"` // none: liveness is not judged
+	Expect    *Expect          `json:"expect,omitzero"`
 }
 
 // Lock names the lock under test and its options.
@@ -37,6 +41,7 @@ type Lock struct {
 	NodeTimeout clock.Duration `json:"node_timeout"`  // how long an attempt waits for a node, on the client's clock
 	GiveUp      clock.Duration `json:"give_up"`       // how long a client's connection waits for its node, on the client's clock
 	MinValidity clock.Duration `json:"min_validity,omitzero"`
+	Fencing     bool           `json:"fencing,omitzero"`
 	Retry       Retry          `json:"retry,omitzero"`
 }
 
@@ -87,13 +92,23 @@ const (
 //	{"do":"hold","key":"k","percent":100}    work for so much of the validity that remains
 //	{"do":"extend","key":"k"}
 //	{"do":"release","key":"k"}
+//	{"do":"write","key":"k","to":"S"}        write to a resource, as the holder of the key
 //	{"do":"sleep","for":"1s"}                wait without a lock, on the client's clock
 type Step struct {
 	Do      string         `json:"do"`
 	Key     string         `json:"key,omitzero"`
+	To      string         `json:"to,omitzero"` // write: a resource's name
 	For     clock.Duration `json:"for,omitzero"`
 	Percent int            `json:"percent,omitzero"` // of the remaining validity
 	TTL     clock.Duration `json:"ttl,omitzero"`     // acquire, extend; 0: the lock's
+}
+
+// ResourceConfig is one thing that the lock protects: a database row, a file.
+type ResourceConfig struct {
+	Name string `json:"name"`
+	// Fenced resources refuse a write with a fence number lower than one that they
+	// have seen, and one without a number.
+	Fenced bool `json:"fenced,omitzero"`
 }
 
 // Fault is one thing that goes wrong with one machine.
@@ -116,6 +131,15 @@ type Fault struct {
 	By   clock.Duration `json:"by,omitzero"`   // step: signed; crash, failover: how much true time of writes is lost
 	Rate clock.Rate     `json:"rate,omitzero"` // only of kind rate
 	Key  string         `json:"key,omitzero"`  // only of kind evict
+}
+
+// Live demands progress: from From on, when the scenario's faults are over or are
+// there to stay, somebody who waits must be granted a key that nobody trusts to
+// hold, within Within. If that is 0 the bound is what the longest-lived key left
+// behind takes to expire on the slowest node, and 50 rounds of retrying.
+type Live struct {
+	From   clock.Duration `json:"from"`
+	Within clock.Duration `json:"within,omitzero"`
 }
 
 // Expect is the verdict that a catalogue scenario must have. Margin is the

@@ -46,8 +46,10 @@ func (s *Scenario) Check() error {
 	c.lock()
 	c.nodes()
 	c.clients()
+	c.resources()
 	c.network()
 	c.faults()
+	c.live()
 	c.expect()
 	if len(c.problems) > maxProblems {
 		more := len(c.problems) - maxProblems
@@ -165,7 +167,7 @@ var (
 	expiries     = []string{string(node.Strict), string(node.NonStrict)}
 	persistences = []string{string(node.Forgets), string(node.EverySecond), string(node.Always), string(node.Snapshot)}
 	lives        = []string{string(Boot), string(Monotonic), string(Wall)}
-	stepKinds    = []string{"acquire", "hold", "extend", "release", "sleep"}
+	stepKinds    = []string{"acquire", "hold", "extend", "release", "write", "sleep"}
 	slowest      = clock.Ratio(1, maxSpeed)
 	fastest      = clock.Ratio(maxSpeed, 1)
 )
@@ -342,7 +344,7 @@ func (c *scenarioCheck) name(p place, name string, number int) {
 	case len(name) > maxName || strings.Trim(name, letters+digits+"-_.") != "":
 		c.say(p, "%s: a name has up to %d letters, digits, '-', '_' and '.'", shown(name), maxName)
 	default:
-		if first, _ := c.s.machine(name); first != number {
+		if c.s.numberOf(name) != number {
 			c.say(p, "%s is the name of another machine already", shown(name))
 		}
 	}
@@ -381,12 +383,18 @@ func (c *scenarioCheck) step(p place, steps []Step, i int) {
 	case "acquire":
 		c.key(p.in("key"), st.Key)
 	default:
+		if st.Do == "write" {
+			c.target(p.in("to"), st.To)
+		}
 		c.key(p.in("key"), st.Key)
 		if st.Key != "" && !acquires(steps[:i], st.Key) {
 			c.say(p.in("key"), "no step before this one acquires %s", shown(st.Key))
 		}
 	}
 	c.length(p, st)
+	if st.Do != "write" {
+		c.none(p.in("to"), st.To != "", st.Do)
+	}
 	if st.Do != "acquire" && st.Do != "extend" {
 		c.none(p.in("ttl"), st.TTL != 0, st.Do)
 	} else if st.TTL != 0 {

@@ -51,6 +51,9 @@ func (s *stepper) do(step *Step) {
 	switch step.Do {
 	case "hold":
 		p.Sleep(step.hold(t))
+	case "write":
+		fence := uint64(0)
+		p.Resource(step.To).WriteFenced(ctx, fence)
 	case "extend":
 		s.lock.TryExtend(ctx, step.Key, t, ttl)
 	case "release":

@@ -17,7 +17,9 @@ type kind uint8
 const (
 	evFault   kind = iota // a fault begins (b = 0) or ends (b = 1); a: its index
 	evArrive              // a message reaches its node; a: the message
+	evWrite               // a write reaches its resource; a: the write
 	evReply               // its reply reaches the client; a: the message
+	evWritten             // its answer reaches the client; a: the write
 	evRefused             // the client hears that its message was refused; a: the message
 	evGiveUp              // a connection gives up; a: the node
 	evStart               // a process begins; a: its number
@@ -30,7 +32,6 @@ const (
 type server struct {
 	machine
 	node.Store
-	strict bool
 }
 
 // message is one batch of requests on its way to a node and back.
@@ -56,7 +57,10 @@ type world struct {
 	net     network.Network
 	msgs    []message
 	unused  []int32 // messages free to use
-	keys    []Text  // asked for in this run
+	writes  []write
+	fences  []uint64 // the highest number that a resource has seen
+	keys    []Text   // asked for in this run
+	names   []string // nodes, resources, clients
 	history History
 
 	scheduler
@@ -77,19 +81,23 @@ func (w *world) reset(sc Scenario) {
 	for len(w.clients) < len(sc.Clients) {
 		w.clients = append(w.clients, &client{w: w, id: len(w.clients)})
 	}
-	names := make([]string, 0, 64)
+	w.names = w.names[:0]
 	for i := range sc.Nodes {
 		n, c := w.nodes[i], &sc.Nodes[i]
 		n.set(c.Clock, sc.Faults, c.Name, int64(c.Quarantine))
 		n.Store.Reset(c.Config)
-		n.strict = c.Expiry != node.NonStrict
-		names = append(names, c.Name)
+		w.names = append(w.names, c.Name)
 	}
+	for i := range sc.Resources {
+		w.names = append(w.names, sc.Resources[i].Name)
+	}
+	places := len(w.names)
 	for i := range sc.Clients {
 		w.clients[i].reset(&sc.Clients[i])
-		names = append(names, sc.Clients[i].Name)
+		w.names = append(w.names, sc.Clients[i].Name)
 	}
-	w.net.Reset(sc.Network, sc.Seed, names[len(sc.Nodes):], names[:len(sc.Nodes)])
+	w.writes, w.fences = w.writes[:0], append(w.fences[:0], make([]uint64, len(sc.Resources))...)
+	w.net.Reset(sc.Network, sc.Seed, w.names[places:], w.names[:places])
 	w.scheduler.reset()
 	for i, f := range sc.Faults {
 		w.plan(i, &f)
@@ -133,7 +141,8 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 // note adds to the history an event of a client (or -1) and a node (or -1).
 func (w *world) note(e Event) {
 	e.At = w.now
-	if e.Kind == Executed || e.Kind == Dropped || e.Kind == Holds || e.Client < 0 && e.Node >= 0 {
+	if e.Kind == Stored { // a resource has no clock
+	} else if e.Kind == Executed || e.Kind == Dropped || e.Kind == Holds || e.Client < 0 && e.Node >= 0 {
 		e.Local = w.nodes[e.Node].wall.at(w.now)
 	} else if e.Client >= 0 {
 		e.Local = w.clients[e.Client].local()
@@ -166,6 +175,9 @@ func (w *world) deliver() (wakes bool) {
 	case evArrive:
 		w.arrive(e.a)
 		return false
+	case evWrite:
+		w.store(e.a)
+		return false
 	}
 	c := w.clients[e.client()]
 	switch at := past(c.paused, w.now); {
@@ -180,6 +192,8 @@ func (w *world) deliver() (wakes bool) {
 	switch e.kind() {
 	case evReply:
 		w.hear(e.a)
+	case evWritten:
+		w.written(e.a)
 	case evRefused:
 		w.refused(e.a)
 	case evGiveUp:

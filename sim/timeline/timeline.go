@@ -145,10 +145,10 @@ func (c cast) clientIndex(name string) int {
 }
 
 func (c cast) node(i int) string {
-	if i < 0 || i >= len(c.Nodes) {
+	if i < 0 || i >= len(c.Nodes)+len(c.Resources) {
 		return "?"
 	}
-	return clean(c.Nodes[i].Name)
+	return clean(c.Place(i))
 }
 
 // nodes names some nodes by their indices, which are in order: "A–C, E".

@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"driftlock/clock"
+)
+
+// A wait is one call of Acquire, from true time to true time.
+type wait struct {
+	client, proc int16
+	key          Text
+	from, to     int64
+}
+
+// waiting keeps account of who waits for what.
+func (c *checker) waiting(e *Event) {
+	switch e.Kind {
+	case Wanted:
+		c.waits = append(c.waits, wait{e.Client, e.Proc, e.Key, e.At, never})
+	case Granted, Refused, Ended:
+		c.stopWaiting(e.At, func(w *wait) bool { return w.client == e.Client && w.proc == e.Proc })
+	case Faulted:
+		if e.Client >= 0 && c.h.scenario.Faults[e.Value].Kind == "crash" {
+			c.stopWaiting(e.At, func(w *wait) bool { return w.client == e.Client })
+		}
+	case Over:
+		c.stopWaiting(e.At, func(*wait) bool { return true })
+	}
+}
+
+func (c *checker) stopWaiting(at int64, who func(*wait) bool) {
+	for i := range c.waits {
+		if w := &c.waits[i]; w.to == never && who(w) {
+			w.to = at
+		}
+	}
+}
+
+// liveness is I4: from an instant on, at which the scenario says that faults
+// have stopped, nobody waits for a key that nobody trusts to hold for longer than
+// a bound, before some waiter is granted it. Its margin is what was left of it.
+func (c *checker) liveness() {
+	live := c.h.scenario.Live
+	if live == nil {
+		return
+	}
+	bound := int64(live.Within)
+	if bound == 0 {
+		bound = c.liveBound()
+	}
+	for i := range c.waits {
+		w := &c.waits[i]
+		for t := max(w.from, int64(live.From)); t < w.to; {
+			if end := c.trusted(w.key, t); end > t {
+				t = end
+				continue
+			}
+			next := min(w.to, c.nextGrant(w.key, t))
+			if left := bound - (next - t); left < 0 {
+				c.starved(w, t, bound, left)
+				break
+			}
+			t = next
+		}
+	}
+}
+
+func (c *checker) starved(w *wait, from, bound, left int64) {
+	name := c.h.scenario.Clients[w.client].Name
+	c.verdict.Violations = append(c.verdict.Violations, Violation{
+		Invariant: I4, At: from + bound, Client: name, Key: c.h.Text(w.key), Lease: -1, Other: -1, Margin: time.Duration(left), HasMargin: true,
+		Text: fmt.Sprintf("%s waited for %q from %v on, which nobody held, and nobody was granted it within %v", name, c.h.Text(w.key), clock.Duration(from), clock.Duration(bound)),
+	})
+}
+
+// trusted is the end of the last trust in the key at a true instant, or that instant.
+func (c *checker) trusted(key Text, at int64) int64 {
+	end := at
+	for i := range c.leases {
+		if l := &c.leases[i]; l.key == key && l.Granted <= at && at < l.TrustEnds {
+			end = max(end, l.TrustEnds)
+		}
+	}
+	return end
+}
+
+func (c *checker) nextGrant(key Text, after int64) int64 {
+	next := int64(never)
+	for i := range c.leases {
+		if l := &c.leases[i]; l.key == key && l.Granted > after {
+			next = min(next, l.Granted)
+		}
+	}
+	return next
+}
+
+// liveTries is how many rounds of retrying the default bound of I4 allows. Among
+// several waiters there is no bound that holds for certain: each round may split
+// the vote.
+const liveTries = 50
+
+// liveBound is the default of Live.Within: the keys that a dead holder left
+// expire, on the slowest node; and then some rounds of retrying.
+func (c *checker) liveBound() int64 {
+	sc := &c.h.scenario
+	ttl, round := int64(sc.Lock.TTL)+2e6, int64(sc.Lock.Retry.Max+2*sc.Lock.NodeTimeout)+2e6
+	keys, rounds := int64(0), int64(0)
+	for i := range c.nodes {
+		keys = max(keys, sc.Nodes[i].Clock.Rate.Reached(ttl))
+	}
+	for i := range c.clients {
+		rounds = max(rounds, sc.Clients[i].Clock.Rate.Reached(round))
+	}
+	return keys + liveTries*rounds
+}
