@@ -25,6 +25,7 @@ const (
 	RequestCopy                     // client, node, nth request: the delay of a second copy
 	ReplyCopy                       // client, node, nth reply: the delay of a second copy
 	ProcessRand                     // client, process: a Stream
+	Choice                          // hash of a label: a choice in generating a scenario
 )
 
 // Odd numbers without a pattern: the fractional parts of √2, √3, √5, √7 and √11.

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"driftlock/clock"
+	"driftlock/sim/spell"
 )
 
 // Check says what is wrong with c as the network between these machines: which
@@ -22,10 +24,10 @@ func (c Config) Check(clients, nodes []string) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Paths)) {
 		if err := m.checkDirection(key); err != nil {
-			return fmt.Errorf("network.paths[%q]: %w", key, err)
+			return fmt.Errorf("network.paths[%.64q]: %w", key, err)
 		}
 		if err := c.Paths[key].check(); err != nil {
-			return fmt.Errorf("network.paths[%q].%w", key, err)
+			return fmt.Errorf("network.paths[%.64q].%w", key, err)
 		}
 	}
 	for i, cut := range c.Cuts {
@@ -51,6 +53,8 @@ func (p Path) check() error {
 	return notNegative("loss_for", p.LossFor)
 }
 
+var laws = []string{string(Constant), string(Uniform), string(Exponential), string(Pareto)}
+
 func (d Delay) check() error {
 	for _, field := range []struct {
 		name string
@@ -72,7 +76,7 @@ func (d Delay) check() error {
 			return fmt.Errorf("min: 0: a pareto delay is a multiple of min, which must be above 0")
 		}
 	default:
-		return fmt.Errorf("law: no law %q; there are %s, %s, %s and %s", d.Law, Constant, Uniform, Exponential, Pareto)
+		return fmt.Errorf("law: no law %.64q%s; there are %s, %s, %s and %s", d.Law, spell.Hint(string(d.Law), laws), Constant, Uniform, Exponential, Pareto)
 	}
 	if d.Mean != 0 && d.Law != Exponential {
 		return fmt.Errorf("mean: only the law %s has one", Exponential)
@@ -93,7 +97,7 @@ func (c Cut) check(m machines) error {
 		}
 		for i, name := range side.names {
 			if !m.has(name) {
-				return fmt.Errorf(".%s[%d]: no machine %s; have %s", side.name, i, name, m)
+				return fmt.Errorf(".%s[%d]: %s", side.name, i, m.unknown(name))
 			}
 		}
 	}
@@ -120,9 +124,9 @@ func (c Cut) check(m machines) error {
 func (r Rule) check(m machines) error {
 	switch {
 	case r.From != "" && !m.has(r.From):
-		return fmt.Errorf(".from: no machine %s; have %s", r.From, m)
+		return fmt.Errorf(".from: %s", m.unknown(r.From))
 	case r.To != "" && !m.has(r.To):
-		return fmt.Errorf(".to: no machine %s; have %s", r.To, m)
+		return fmt.Errorf(".to: %s", m.unknown(r.To))
 	case r.From != "" && r.To != "" && m.isClient(r.From) == m.isClient(r.To):
 		return fmt.Errorf(": from %s to %s nothing is sent: messages go between a client and a node", r.From, r.To)
 	case r.Nth < 0 || int64(r.Nth) > math.MaxUint32:
@@ -151,7 +155,16 @@ func (m machines) isNode(name string) bool   { return slices.Contains(m.nodes, n
 func (m machines) has(name string) bool      { return m.isClient(name) || m.isNode(name) }
 
 func (m machines) String() string {
-	return strings.Join(append(slices.Clip(m.clients), m.nodes...), ", ")
+	return strings.Join(m.all(), ", ")
+}
+
+func (m machines) all() []string { return append(slices.Clip(m.clients), m.nodes...) }
+
+func (m machines) unknown(name string) string { return unknown("machine", name, m.all()) }
+
+// unknown is what to say of a name that none of the known has.
+func unknown(what, name string, known []string) string {
+	return fmt.Sprintf("no %s %.64q%s; have %s", what, name, spell.Hint(name, known), strings.Join(known, ", "))
 }
 
 // checkDirection says what is wrong with the name of a path, such as "c1>A".
@@ -163,9 +176,9 @@ func (m machines) checkDirection(name string) error {
 	case m.isClient(from) && m.isNode(to), m.isNode(from) && m.isClient(to):
 		return nil
 	case m.isClient(from):
-		return fmt.Errorf("no node %s; have %s", to, strings.Join(m.nodes, ", "))
+		return errors.New(unknown("node", to, m.nodes))
 	case m.isNode(from):
-		return fmt.Errorf("no client %s; have %s", to, strings.Join(m.clients, ", "))
+		return errors.New(unknown("client", to, m.clients))
 	}
-	return fmt.Errorf("no machine %s; have %s", from, m)
+	return errors.New(m.unknown(from))
 }

@@ -10,6 +10,7 @@ func TestHint(t *testing.T) {
 		"Drift-wid":  ` (did you mean "drift-wide"?)`,
 		"canaries":   ` (did you mean "canary"?)`,
 		"zookeeper":  "",
+		"x":          "",
 		"":           "",
 		"a":          "", // of a letter nothing is left to go by
 		"drift-wide": ` (did you mean "drift-wide"?)`,
