@@ -229,7 +229,7 @@ func (g *drafter) clients() {
 
 // slowestShare is the slowest that a client may run, as a share of the rate of a
 // node that takes gone off the life of a key: (T(1−f) − b) / (T − g), from
-// docs/drift.md, less what the space allows beyond.
+// docs/drift-math.md, less what the space allows beyond.
 func (g *drafter) slowestShare(gone clock.Duration) *big.Rat {
 	lives := int64(g.ttl - gone)
 	drift := big.NewRat(lives-int64(g.trust), lives) // what is covered

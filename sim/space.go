@@ -56,7 +56,7 @@ func Drift(bound clock.Drift) Space {
 }
 
 // DriftCovered is the space "drift": clocks within what the drift factor and the
-// buffer cover, exactly (f_min of docs/drift.md), and often just so. No promise
+// buffer cover, exactly (f_min of docs/drift-math.md), and often just so. No promise
 // of the lock breaks in it.
 func DriftCovered() Space {
 	sp := newSpace("drift", "clocks drift as far as the drift factor and the buffer cover, and no further")
