@@ -83,6 +83,9 @@ func (c *checker) check(h *History) *Verdict {
 		}
 		return cmp.Compare(b.Invariant, a.Invariant) // the cause, I2, before its effect, I1
 	})
+	if len(v.Violations) > 0 {
+		v.Unmet = Assumptions(&h.scenario)
+	}
 	if len(h.scenario.Clients) == 1 {
 		v.Warnings = append(v.Warnings, "one client: exclusion was never at stake")
 	}

@@ -14,6 +14,7 @@ type Verdict struct {
 	Violations []Violation // in the order in which they happened
 	Blocks     []Block     // which node blocked for whom, and when
 	Probes     Probes      // how often the run reached its dangerous states
+	Unmet      []Unmet     // the assumptions that the scenario does not keep, if something broke
 	Warnings   []string    // "one client: exclusion was never at stake"
 }
 
@@ -87,6 +88,17 @@ type Violation struct {
 
 // OK says that nothing broke.
 func (v Verdict) OK() bool { return len(v.Violations) == 0 }
+
+// Bugs are the violations that no unmet assumption explains: the lock's fault, or
+// the simulator's.
+func (v Verdict) Bugs() (bugs []Violation) {
+	for _, x := range v.Violations {
+		if !Explained(x.Invariant, v.Unmet) {
+			bugs = append(bugs, x)
+		}
+	}
+	return bugs
+}
 
 // Margin is the smallest of the leases; ok is false if there was none.
 func (v Verdict) Margin() (m time.Duration, ok bool) {

@@ -1,0 +1,263 @@
+package sim
+
+import (
+	"fmt"
+	"math/big"
+	"time"
+
+	"driftlock/clock"
+	"driftlock/sim/node"
+)
+
+// Assumption is what the lock's promise rests on (docs/design.md, section 6):
+// while A1 to A5 hold, I1, I2, I5, I6 and I7 do.
+type Assumption uint8
+
+const (
+	A1 Assumption = iota + 1 // clock rates are within what the drift factor and buffer cover
+	A2                       // no node loses what it has answered, or it stays away for the longest TTL
+	A3                       // no clock steps beyond what is left of that budget
+	A4                       // no client's clock stops or goes back
+	A5                       // all clients of a key name the same nodes
+	A6                       // fence numbers persist (for I3)
+)
+
+// String is "A1" to "A6".
+func (a Assumption) String() string { return fmt.Sprintf("A%d", uint8(a)) }
+
+// Unmet is an assumption that a scenario does not keep.
+type Unmet struct {
+	Assumption Assumption
+	Text       string // "C stepped by 1s, the budget was 100ms"
+}
+
+// Assumptions says which assumptions a scenario does not keep, decided from the
+// scenario alone, with the budget arithmetic of docs/drift-math.md:
+//
+//	f ≥ 1 − (rc⁻/rn⁺)(1 − (g+J)/T) − b/T
+//
+// for the slowest client's rate rc⁻, each node's fastest rn⁺, the node's forward
+// steps J, its rounding g (1 ms if its expiry is non-strict), and every TTL T of
+// the scenario. A1 and A3 share that one budget: steps are blamed for what rates
+// alone would not have used up. An assumption that is not kept need not break
+// anything: more nodes than a bare quorum are slack.
+func Assumptions(sc *Scenario) []Unmet {
+	a := assumer{sc: sc}
+	a.clocks()
+	a.losses()
+	a.stops()
+	return a.unmet
+}
+
+// Explained says whether an assumption that was not kept can explain a break of
+// the invariant. A break that none explains is a bug.
+func Explained(inv Invariant, unmet []Unmet) bool {
+	for _, u := range unmet {
+		switch inv {
+		case I1, I2, I5, I6, I7:
+			if u.Assumption <= A5 {
+				return true
+			}
+		case I3: // fences hold with everything allowed but A6
+			if u.Assumption == A6 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type assumer struct {
+	sc    *Scenario
+	unmet []Unmet
+}
+
+func (a *assumer) say(what Assumption, format string, args ...any) {
+	a.unmet = append(a.unmet, Unmet{what, fmt.Sprintf(format, args...)})
+}
+
+// ttls are all that anybody acquires or extends with, cut to whole milliseconds.
+func (a *assumer) ttls() (all []time.Duration, longest time.Duration) {
+	add := func(d clock.Duration) {
+		t := time.Duration(d).Truncate(time.Millisecond)
+		if t <= 0 {
+			return
+		}
+		longest = max(longest, t)
+		for _, have := range all {
+			if have == t {
+				return
+			}
+		}
+		all = append(all, t)
+	}
+	add(a.sc.Lock.TTL)
+	for i := range a.sc.Clients {
+		for _, s := range a.sc.Clients[i].Steps {
+			add(s.TTL)
+		}
+	}
+	return all, longest
+}
+
+// rates are the slowest and the fastest of a machine, faults included.
+func (a *assumer) rates(name string, usual clock.Rate) (slowest, fastest clock.Rate) {
+	slowest, fastest = usual, usual
+	for i := range a.sc.Faults {
+		if f := &a.sc.Faults[i]; f.On == name && f.Kind == "rate" {
+			if f.Rate.Cmp(slowest) < 0 {
+				slowest = f.Rate
+			}
+			if f.Rate.Cmp(fastest) > 0 {
+				fastest = f.Rate
+			}
+		}
+	}
+	return slowest, fastest
+}
+
+func rat(r clock.Rate) *big.Rat { return big.NewRat(r.Fraction()) }
+
+// clocks decides A1 and A3.
+func (a *assumer) clocks() {
+	var slowest clock.Rate
+	slow := ""
+	for i := range a.sc.Clients {
+		c := &a.sc.Clients[i]
+		if r, _ := a.rates(c.Name, c.Clock.Rate); slow == "" || r.Cmp(slowest) < 0 {
+			slowest, slow = r, c.Name
+		}
+	}
+	ppb, err := factorPPB(a.sc.Lock.Factor)
+	if err != nil || slow == "" {
+		return
+	}
+	factor := big.NewRat(ppb, 1e9)
+	ttls, _ := a.ttls()
+	for i := range a.sc.Nodes {
+		n := &a.sc.Nodes[i]
+		_, fastest := a.rates(n.Name, n.Clock.Rate)
+		steps := a.steps(n.Name)
+		for _, ttl := range ttls {
+			ratio := new(big.Rat).Quo(rat(fastest), rat(slowest))
+			// The reading at which trust ends, counted by the node: what its keys
+			// must outlive. budget is what is left of the TTL for g and J.
+			trust := new(big.Rat).Mul(new(big.Rat).Sub(big.NewRat(1, 1), factor), big.NewRat(int64(ttl), 1))
+			trust.Sub(trust, big.NewRat(int64(a.sc.Lock.Buffer), 1))
+			budget := new(big.Rat).Sub(big.NewRat(int64(ttl), 1), trust.Mul(trust, ratio))
+			if n.Expiry == node.NonStrict {
+				budget.Sub(budget, big.NewRat(int64(time.Millisecond), 1))
+			}
+			left := nanoseconds(budget)
+			switch {
+			case budget.Sign() < 0:
+				a.say(A1, "%s runs at up to %v and %s at down to %v: with a TTL of %v that is %v more than a factor of %s and a buffer of %v cover", n.Name, fastest, slow, slowest, ttl, -left, a.sc.Lock.Factor, a.sc.Lock.Buffer)
+			case budget.Cmp(big.NewRat(int64(steps), 1)) < 0:
+				a.say(A3, "%s stepped by %v, the budget was %v (TTL %v, factor %s, buffer %v)", n.Name, steps, left, ttl, a.sc.Lock.Factor, a.sc.Lock.Buffer)
+			default:
+				continue
+			}
+			break
+		}
+	}
+}
+
+// nanoseconds cuts a number of them to whole ones.
+func nanoseconds(r *big.Rat) time.Duration {
+	q := new(big.Int).Quo(r.Num(), r.Denom())
+	if !q.IsInt64() {
+		return time.Duration(int64(q.Sign()) * never)
+	}
+	return time.Duration(q.Int64())
+}
+
+// steps are all forward steps of a wall clock together.
+func (a *assumer) steps(name string) (sum time.Duration) {
+	for i := range a.sc.Faults {
+		if f := &a.sc.Faults[i]; f.On == name && f.Kind == "step" && f.By > 0 {
+			sum += time.Duration(f.By)
+		}
+	}
+	return sum
+}
+
+// losses decides A2, and A6 with fencing.
+func (a *assumer) losses() {
+	_, longest := a.ttls()
+	for i := range a.sc.Faults {
+		f := &a.sc.Faults[i]
+		n := a.node(f.On)
+		if n == nil {
+			continue
+		}
+		what := ""
+		switch f.Kind {
+		case "evict", "flush":
+			what = fmt.Sprintf("%s lost keys at %v (%s)", n.Name, f.At, f.Kind)
+		case "failover":
+			if f.By > 0 {
+				what = fmt.Sprintf("%s failed over at %v to a replica that was %v behind", n.Name, f.At, f.By)
+			}
+		case "crash":
+			what = a.crash(n, f, longest)
+		}
+		if what == "" {
+			continue
+		}
+		a.say(A2, "%s", what)
+		if a.sc.Lock.Fencing {
+			a.say(A6, "%s, fence numbers with them", what)
+		}
+	}
+}
+
+func (a *assumer) node(name string) *Node {
+	for i := range a.sc.Nodes {
+		if a.sc.Nodes[i].Name == name {
+			return &a.sc.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// crash says what a crash lost, unless the node stayed away long enough, on its
+// boot clock, for every key to have expired.
+func (a *assumer) crash(n *Node, f *Fault, longest time.Duration) string {
+	if f.For == 0 {
+		return ""
+	}
+	switch n.Persistence {
+	case node.Always:
+		return ""
+	case node.EverySecond, node.Snapshot:
+		if f.By == 0 {
+			return ""
+		}
+	}
+	var m machine
+	m.set(n.Clock, a.sc.Faults, n.Name, int64(n.Quarantine))
+	away := time.Duration(m.boot.at(m.serves(int64(f.At))) - m.boot.at(int64(f.At)))
+	if away > longest+time.Millisecond {
+		return ""
+	}
+	return fmt.Sprintf("%s crashed at %v and served again after %v, without what it had answered; it should have stayed away for the longest TTL, %v", n.Name, f.At, time.Duration(m.serves(int64(f.At)))-time.Duration(f.At), longest)
+}
+
+// stops decides A4.
+func (a *assumer) stops() {
+	for i := range a.sc.Faults {
+		f := &a.sc.Faults[i]
+		for j := range a.sc.Clients {
+			c := &a.sc.Clients[j]
+			switch {
+			case c.Name != f.On:
+			case f.Kind == "suspend" && c.Lives == Monotonic:
+				a.say(A4, "%s was suspended for %v, and the clock it lives on stood still", c.Name, f.For)
+			case f.Kind == "freeze" && c.Lives == Wall:
+				a.say(A4, "the wall clock that %s lives on stood still for %v", c.Name, f.For)
+			case f.Kind == "step" && f.By < 0 && c.Lives == Wall:
+				a.say(A4, "the wall clock that %s lives on was set back by %v", c.Name, -f.By)
+			}
+		}
+	}
+}
