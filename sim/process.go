@@ -162,9 +162,13 @@ func (w *Witness) note(k EventKind, key string, token redlock.Token, value int64
 	w.p.note(e)
 }
 
-func (w *Witness) acquired(key string, t redlock.Token, ttl time.Duration, err error) (redlock.Token, error) {
+func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl time.Duration, err error) (redlock.Token, error) {
 	if err != nil {
-		w.note(Refused, key, t, int64(classify(err)), 0, err)
+		why := classify(err)
+		if ctx.Err() != nil {
+			why = refusedOther // what it says beside that is about the attempt before
+		}
+		w.note(Refused, key, t, int64(why), 0, err)
 	} else {
 		w.note(Granted, key, t, reading(t.ValidUntil()), ttl, nil)
 		if fence, ok := uint64(0), false; ok {
@@ -178,14 +182,14 @@ func (w *Witness) acquired(key string, t redlock.Token, ttl time.Duration, err e
 func (w *Witness) Acquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
 	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
 	t, err := w.inner.Acquire(ctx, key, ttl)
-	return w.acquired(key, t, ttl, err)
+	return w.acquired(ctx, key, t, ttl, err)
 }
 
 // TryAcquire is redlock.Locker's.
 func (w *Witness) TryAcquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
 	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
 	t, err := w.inner.TryAcquire(ctx, key, ttl)
-	return w.acquired(key, t, ttl, err)
+	return w.acquired(ctx, key, t, ttl, err)
 }
 
 func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err error) error {
@@ -215,7 +219,7 @@ func (w *Witness) AcquireOrExtend(ctx context.Context, key string, t redlock.Tok
 	got, again, err := w.inner.AcquireOrExtend(ctx, key, t, ttl)
 	switch {
 	case err != nil || again:
-		w.acquired(key, got, ttl, err)
+		w.acquired(ctx, key, got, ttl, err)
 	default:
 		w.extended(key, got, ttl, nil)
 	}
