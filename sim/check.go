@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"driftlock/redlock"
+	"driftlock/sim/network"
 	"driftlock/sim/node"
 )
 
@@ -26,6 +27,8 @@ type checker struct {
 	open     []int // blocks that go on, one a node and key at most
 	attempts []attempt
 	waits    []wait
+	net      network.Network // for its bounds
+	names    []string
 	fences   []fenced
 	writes   []written
 	accepted []written // the newest of a resource and key

@@ -23,14 +23,15 @@ var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 // It is the clock and the transport of the code that runs on it.
 type client struct {
 	machine
-	w     *world
-	id    int
-	conf  *Client
-	clock *line // that its code reads
-	lanes []lane
-	sent  []uint32 // messages to each node so far
-	procs []*Process
-	dead  bool
+	w              *world
+	id             int
+	conf           *Client
+	clock          *line // that its code reads
+	readAt, readAs int64 // the last reading
+	lanes          []lane
+	sent           []uint32 // messages to each node so far
+	procs          []*Process
+	dead           bool
 }
 
 // lane is the client's one connection to a node.
@@ -44,7 +45,7 @@ type lane struct {
 }
 
 func (c *client) reset(conf *Client) {
-	c.conf, c.dead, c.procs = conf, false, c.procs[:0]
+	c.conf, c.dead, c.procs, c.readAt = conf, false, c.procs[:0], -1
 	c.set(conf.Clock, c.w.sc.Faults, conf.Name, 0)
 	c.clock = c.lives(conf.Lives)
 	n := len(c.w.sc.Nodes)
@@ -61,8 +62,14 @@ func (c *client) reset(conf *Client) {
 	}
 }
 
-// local is what the client's clock says now.
-func (c *client) local() int64 { return c.clock.at(c.w.now) }
+// local is what the client's clock says now. Much happens at one instant, so the
+// last reading is kept.
+func (c *client) local() int64 {
+	if c.readAt != c.w.now {
+		c.readAt, c.readAs = c.w.now, c.clock.at(c.w.now)
+	}
+	return c.readAs
+}
 
 // when is the first true instant from now on at which its clock has reached a reading.
 func (c *client) when(reading int64) int64 { return c.clock.reach(c.w.now, reading) }

@@ -18,7 +18,9 @@ type History struct {
 	index    map[string]int32
 	hash     hasher
 	end      int64
-	closed   bool // what is added now is not history
+	closed   bool    // what is added now is not history
+	recent   [4]Text // asked for last: the same few strings come again and again
+	oldest   int     // of those
 }
 
 // Event is one thing that happened. What the fields mean hangs on Kind; a field
@@ -137,7 +139,7 @@ func (h *History) clone() *History {
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed = false
+	h.closed, h.recent = false, [4]Text{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -148,6 +150,18 @@ func (h *History) reset(sc Scenario) {
 
 // text numbers a string, which becomes part of the hash when it is new.
 func (h *History) text(s string) Text {
+	for _, t := range h.recent {
+		if h.texts[t] == s {
+			return t
+		}
+	}
+	t := h.lookUp(s)
+	h.recent[h.oldest] = t
+	h.oldest = (h.oldest + 1) % len(h.recent)
+	return t
+}
+
+func (h *History) lookUp(s string) Text {
 	if i, ok := h.index[s]; ok {
 		return Text(i)
 	}

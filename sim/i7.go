@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"driftlock/clock"
-	"driftlock/sim/network"
 )
 
 // tidiness is I7: after a failed attempt or a release has returned, no node that
@@ -52,19 +51,18 @@ func (c *checker) tidiness() {
 // timeout is on a client's clock: the slowest one's counts.
 func (c *checker) patience() (int64, bool) {
 	sc := &c.h.scenario
-	var clients, nodes []string
 	timeout := int64(sc.Lock.NodeTimeout)
 	slowest := timeout
+	c.names = c.names[:0]
 	for i := range sc.Clients {
-		clients = append(clients, sc.Clients[i].Name)
+		c.names = append(c.names, sc.Clients[i].Name)
 		slowest = max(slowest, c.clock(i).reach(0, c.clock(i).at(0)+timeout))
 	}
 	for i := range sc.Nodes {
-		nodes = append(nodes, sc.Nodes[i].Name)
+		c.names = append(c.names, sc.Nodes[i].Name)
 	}
-	var n network.Network
-	n.Reset(sc.Network, sc.Seed, clients, nodes)
-	longest, ok := n.LongestDelay()
+	c.net.Reset(sc.Network, sc.Seed, c.names[:len(sc.Clients)], c.names[len(sc.Clients):])
+	longest, ok := c.net.LongestDelay()
 	if !ok || longest > never/4 || slowest > never/4 {
 		return 0, false
 	}
