@@ -1,0 +1,209 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func found(s Search, opts ...Option) (all []Break) {
+	return slices.Collect(s.Run(context.Background(), opts...))
+}
+
+// TestSearchIsTheSameWithAnyJobs: which breaks are found, in which order, and
+// what is counted does not hang on how many jobs there are.
+func TestSearchIsTheSameWithAnyJobs(t *testing.T) {
+	t.Parallel()
+	type outcome struct {
+		breaks []Break
+		told   []Progress
+	}
+	of := func(s Search) (o outcome) {
+		s.On = func(p Progress) { o.told = append(o.told, p) }
+		o.breaks = found(s)
+		return o
+	}
+	for name, s := range map[string]Search{
+		"all":         {Space: DriftWide(), Seeds: 250, Stop: -1},
+		"from":        {Space: DriftWide(), First: 1000, Seeds: 33, Stop: -1},
+		"three":       {Space: DriftWide(), Stop: 3},
+		"one":         {Space: DriftWide()},
+		"to the end":  {Space: Canary(), First: 1<<64 - 20, Stop: -1},
+		"beyond that": {Space: Canary(), First: 1<<64 - 20, Seeds: 1000, Stop: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s.Jobs = 1
+			want := of(s)
+			if len(want.breaks) == 0 {
+				t.Fatal("nothing found")
+			}
+			for _, jobs := range []int{0, 2, 7} {
+				s.Jobs = jobs
+				got := of(s)
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%d jobs find %d breaks and tell %v, one finds %d and tells %v", jobs, len(got.breaks), got.told, len(want.breaks), want.told)
+				}
+			}
+			if !slices.IsSortedFunc(want.breaks, func(a, b Break) int { return int(a.Seed - b.Seed) }) {
+				t.Error("not in the order of seeds")
+			}
+		})
+	}
+}
+
+// TestSearchFinds: each break is that of its seed, nothing is passed over, and
+// the counts are those of the runs.
+func TestSearchFinds(t *testing.T) {
+	t.Parallel()
+	const seeds = 100
+	var last Progress
+	breaks := found(Search{Space: DriftWide(), Seeds: seeds, Stop: -1, On: func(p Progress) { last = p }})
+	want := Progress{Seeds: seeds, Of: seeds}
+	for seed := range uint64(seeds) {
+		h, err := Run(Generate(DriftWide(), seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := Check(h)
+		if margin, ok := v.Margin(); ok && (want.Leases == 0 || margin < want.Worst) {
+			want.Worst, want.Seed = margin, seed
+		}
+		want.Leases += len(v.Leases)
+		for i, n := range v.Probes {
+			want.Probes[i] += n
+		}
+		if v.OK() {
+			continue
+		}
+		if want.Breaks >= len(breaks) || breaks[want.Breaks].Seed != seed {
+			t.Fatalf("seed %d breaks, and the search says nothing", seed)
+		}
+		b := breaks[want.Breaks]
+		if b.Hash != h.Hash() || !reflect.DeepEqual(b.Violation, v.Violations[0]) || !reflect.DeepEqual(b.Scenario, Generate(DriftWide(), seed)) || b.Err != nil {
+			t.Errorf("seed %d: found %+v, want %+v", seed, b, v.Violations[0])
+		}
+		want.Breaks++
+	}
+	if want.Breaks != len(breaks) || last != want {
+		t.Errorf("%d breaks and %+v, want %+v", len(breaks), last, want)
+	}
+}
+
+// TestCanaryBreaks: every seed of the canary breaks I2.
+func TestCanaryBreaks(t *testing.T) {
+	t.Parallel()
+	breaks := found(Search{Space: Canary(), Seeds: 500, Stop: -1})
+	if len(breaks) != 500 {
+		t.Errorf("%d of 500 break", len(breaks))
+	}
+	for _, b := range breaks {
+		if b.Violation.Invariant != I2 {
+			t.Errorf("seed %d breaks %v first", b.Seed, b.Violation.Invariant)
+		}
+	}
+}
+
+func TestSearchEnds(t *testing.T) {
+	t.Parallel()
+	t.Run("with its context", func(t *testing.T) {
+		t.Parallel()
+		ctx, cancel := context.WithCancel(context.Background())
+		told := 0
+		s := Search{Space: DriftCovered(), Jobs: 3, On: func(Progress) {
+			if told++; told == 5 {
+				cancel()
+			}
+		}}
+		for b := range s.Run(ctx) {
+			t.Errorf("found %v", b)
+		}
+		if told != 5 {
+			t.Errorf("told %d times", told)
+		}
+		for range s.Run(ctx) {
+			t.Error("begun though its context had ended")
+		}
+	})
+	t.Run("when its caller has enough", func(t *testing.T) {
+		t.Parallel()
+		n := 0
+		for range (Search{Space: Canary(), Stop: -1}).Run(context.Background()) {
+			if n++; n == 7 {
+				break
+			}
+		}
+		if n != 7 {
+			t.Error(n)
+		}
+	})
+	t.Run("at a run that is stuck", func(t *testing.T) {
+		t.Parallel()
+		breaks := found(Search{Space: DriftCovered(), Jobs: 2}, Do(func(p *Process) {
+			if strings.HasSuffix(p.c.w.sc.Name, "-40") {
+				<-make(chan int)
+			}
+		}))
+		if len(breaks) != 1 || breaks[0].Seed != 40 || !errors.Is(breaks[0].Err, ErrStuck) {
+			t.Errorf("%+v", breaks)
+		}
+	})
+	t.Run("with a panic of a workload", func(t *testing.T) {
+		t.Parallel()
+		defer func() {
+			if got := recover(); got != "of seed 40" {
+				t.Errorf("passed on: %v", got)
+			}
+		}()
+		found(Search{Space: DriftCovered(), Jobs: 2}, Do(func(p *Process) {
+			if seed := p.c.w.sc.Seed; seed == 40 || seed == 60 {
+				panic(fmt.Sprintf("of seed %d", seed))
+			}
+		}))
+		t.Error("went on")
+	})
+	t.Run("with the goroutine of a workload", func(t *testing.T) {
+		t.Parallel()
+		ended := make(chan bool)
+		go func() {
+			wentOn := false
+			defer func() { ended <- wentOn }()
+			found(Search{Space: DriftCovered(), Jobs: 2}, Do(func(p *Process) { runtime.Goexit() }))
+			wentOn = true
+		}()
+		if <-ended {
+			t.Error("went on")
+		}
+	})
+	t.Run("before it begins, if the space is wrong", func(t *testing.T) {
+		t.Parallel()
+		defer func() {
+			if got := recover(); !strings.Contains(fmt.Sprint(got), "0 to 3 nodes") {
+				t.Errorf("%v", got)
+			}
+		}()
+		found(Search{Space: DriftWide().Nodes(0, 3)})
+	})
+}
+
+// TestSearchLeavesNothing runs alone: it looks at every goroutine.
+func TestSearchLeavesNothing(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	found(Search{Space: DriftWide(), Seeds: 50, Jobs: 4, Stop: -1})
+	found(Search{Space: DriftWide(), Jobs: 4})
+	goleak.VerifyNone(t, before)
+}
+
+func BenchmarkSearch(b *testing.B) {
+	for b.Loop() {
+		found(Search{Space: DriftWide(), Seeds: 1000, Stop: -1})
+	}
+	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "seeds/s")
+}
