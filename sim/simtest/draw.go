@@ -1,0 +1,21 @@
+// Package simtest joins sim to go test, rapid and testing/synctest. Nothing else
+// imports those, so that no program that uses sim grows their flags.
+package simtest
+
+import (
+	"pgregory.net/rapid"
+
+	"driftlock/sim"
+)
+
+// Draw draws a scenario of sp value by value, so that a failure shrinks to fewer
+// machines and simpler numbers. It is for a rapid.Check of your own. It panics
+// if the Check of sp fails.
+func Draw(t *rapid.T, sp sim.Space) sim.Scenario { return sim.Draw(sp, drawer{t}) }
+
+// drawer is a sim.Drawer over rapid.
+type drawer struct{ t *rapid.T }
+
+func (d drawer) Int(label string, low, high int64) int64 {
+	return rapid.Int64Range(low, high).Draw(d.t, label)
+}
