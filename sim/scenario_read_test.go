@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"driftlock/sim/network"
 )
 
 // good is a scenario with a bit of everything; the tests break it in one place.
@@ -67,6 +70,31 @@ func TestParseGood(t *testing.T) {
 	}
 	if bare := strings.Join(strings.Fields(good), ""); bare != strings.Join(strings.Fields(string(once)), "") {
 		t.Errorf("something was lost or added:\n%s", once)
+	}
+}
+
+// TestPrintIsCanonical: however often it is printed, and in whatever order its
+// paths were put in, a scenario has one text.
+func TestPrintIsCanonical(t *testing.T) {
+	t.Parallel()
+	sc, err := Parse("good.json", []byte(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for range 10 {
+		sc.Network.Paths = map[string]network.Path{}
+		for _, name := range []string{"c1>A", "A>c1", "c1>B", "B>c1", "c2>A", "A>c2", "c2>B", "B>c2", "c1>C", "C>c1"} {
+			sc.Network.Paths[name] = network.Path{Delay: network.Delay{Min: 1}}
+		}
+		got := sc.AppendJSON(nil)
+		if want != nil && !bytes.Equal(got, want) {
+			t.Fatalf("printed as\n%s\nand as\n%s", want, got)
+		}
+		want = got
+	}
+	if rest := sc.AppendJSON([]byte("before\n")); !bytes.Equal(rest, append([]byte("before\n"), want...)) {
+		t.Error("what was there before is not left as it was")
 	}
 }
 

@@ -195,9 +195,12 @@ func TestSearchEnds(t *testing.T) {
 
 // TestSearchLeavesNothing runs alone: it looks at every goroutine.
 func TestSearchLeavesNothing(t *testing.T) {
-	before := goleak.IgnoreCurrent()
+	before, running := goleak.IgnoreCurrent(), runtime.NumGoroutine()
 	found(Search{Space: DriftWide(), Seeds: 50, Jobs: 4, Stop: -1})
-	found(Search{Space: DriftWide(), Jobs: 4})
+	found(Search{Space: Canary(), Jobs: 4})
+	if now := runtime.NumGoroutine(); now > running {
+		t.Errorf("%d goroutines, %d before", now, running)
+	}
 	goleak.VerifyNone(t, before)
 }
 
