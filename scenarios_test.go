@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -61,21 +60,8 @@ func TestScenarios(t *testing.T) {
 			if text, err := os.ReadFile(file); err != nil || !bytes.Equal(text, r.sc.AppendJSON(nil)) {
 				t.Errorf("is not printed canonically, or: %v", err)
 			}
-			var breaks []sim.Invariant
-			for _, v := range r.verdict.Violations {
-				if !slices.Contains(breaks, v.Invariant) {
-					breaks = append(breaks, v.Invariant)
-				}
-			}
-			slices.Sort(breaks)
-			if r.verdict.OK() != want.OK || !slices.Equal(breaks, want.Breaks) {
-				t.Errorf("breaks %v, want %v: %v", breaks, want.Breaks, r.verdict.Err())
-			}
-			if want.Margin == nil {
-				return
-			}
-			if margin, ok := r.verdict.Margin(); !ok || int64(margin) != int64(*want.Margin) {
-				t.Errorf("margin %d ns, want %d", margin, *want.Margin)
+			for _, how := range want.Mismatch(r.verdict) {
+				t.Error(how)
 			}
 		})
 	}

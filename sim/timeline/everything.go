@@ -18,6 +18,8 @@ func (s *story) everything(e sim.Event) string {
 			return "ends"
 		}
 		return "ends: " + s.text(e.Note)
+	case sim.Wanted:
+		return "calls acquire of " + s.key(e.Key)
 	case sim.Read:
 		return "reads its clock"
 	case sim.Slept:

@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"driftlock/sim"
@@ -78,7 +79,32 @@ func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
 			p.para(s.head, s.text)
 		}
 	}
+	p.assumptions(v, x)
 	p.rest(c, v, x)
+}
+
+// assumptions says what the lock's promise rests on and the scenario does not
+// keep, each once; a break that this does not explain is the lock's own.
+func (p *page) assumptions(v sim.Verdict, x sim.Violation) {
+	count := map[sim.Assumption]int{}
+	for _, u := range v.Unmet {
+		count[u.Assumption]++
+	}
+	for _, u := range v.Unmet {
+		n := count[u.Assumption]
+		if n == 0 {
+			continue
+		}
+		count[u.Assumption] = 0
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf(", and %d more like that", n-1)
+		}
+		p.para("Not promised: ", fmt.Sprintf("%s (%v%s).", strings.TrimSuffix(clean(u.Text), "."), u.Assumption, more))
+	}
+	if !sim.Explained(x.Invariant, v.Unmet) {
+		p.para("BUG: ", "nothing that the lock does not promise explains this break. It is a fault of the lock, or of the simulator.")
+	}
 }
 
 // headline says what broke, in words that need no knowledge of the theory.

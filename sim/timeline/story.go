@@ -148,6 +148,7 @@ func (s *story) step(step int, e sim.Event) {
 		l.who = s.cast.client(int(e.Client), int(e.Proc))
 	case e.Node >= 0:
 		l.who = s.cast.node(int(e.Node))
+		l.reads = e.Kind != sim.Stored // resources have no clock
 	default:
 		l.reads = false
 	}
@@ -176,7 +177,7 @@ func (s *story) step(step int, e sim.Event) {
 
 // atNode says that an event with a client happened on the node.
 func atNode(k sim.EventKind) bool {
-	return k == sim.Executed || k == sim.Dropped || k == sim.Answered || k == sim.Holds
+	return k == sim.Executed || k == sim.Dropped || k == sim.Answered || k == sim.Holds || k == sim.Stored
 }
 
 func tintOf(k sim.EventKind) tint {
@@ -331,6 +332,12 @@ func (s *story) told(e sim.Event, b *broadcast, step int) string {
 		return s.granted(e, b)
 	case sim.Refused:
 		return fmt.Sprintf("gives up on %s: %s", s.key(e.Key), s.text(e.Note))
+	case sim.Fenced:
+		return fmt.Sprintf("has fence number %d for %s", e.Value, s.key(e.Key))
+	case sim.Wrote:
+		return s.wrote(e)
+	case sim.Stored:
+		return s.stored(e)
 	case sim.Extended:
 		return fmt.Sprintf("has extended %s%s; trusts it until its clock reads %s", s.key(e.Key), s.votes(b), instant(e.Value, 6))
 	case sim.Unextended:
@@ -380,6 +387,30 @@ func (s *story) sent(e sim.Event) string {
 		return fmt.Sprintf("cannot reach %s: refused at once", s.cast.node(int(e.Node)))
 	}
 	return ""
+}
+
+// wrote tells a write that goes to a resource.
+func (s *story) wrote(e sim.Event) string {
+	text := "writes to " + s.cast.node(int(e.Node))
+	switch e.Value {
+	case -1:
+		return text + "; lost on the way"
+	case -2:
+		return text + "; refused at once"
+	}
+	return text
+}
+
+// stored tells what a resource made of a write.
+func (s *story) stored(e sim.Event) string {
+	whose := s.cast.client(int(e.Client), 0) + "'s write"
+	if e.Value > 0 {
+		whose += fmt.Sprintf(" with fence number %d", e.Value)
+	}
+	if e.Status == redlock.Done {
+		return "takes " + whose
+	}
+	return "refuses " + whose + ": it has seen a higher one"
 }
 
 func (s *story) granted(e sim.Event, b *broadcast) string {
