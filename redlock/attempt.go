@@ -67,20 +67,39 @@ func (l *core) attempts(ctx context.Context, key string, t terms, retry RetryPol
 	}
 }
 
-// attempt asks all nodes once. It counts only if a quorum granted and, read
-// after the last answer that was needed, enough validity is left; if not, what
-// it may have left on any node is given back before it returns. (Rules 1 to 5)
-func (l *core) attempt(ctx context.Context, key string, t terms) (*lease, time.Time, *failure) {
+// attempt asks all nodes. With fencing it asks again at once, with a higher
+// number, if nothing but the number was refused; not for ever, because others
+// may be at it too. It returns when it began, too.
+func (l *core) attempt(ctx context.Context, key string, t terms) (s *lease, start time.Time, f *failure) {
+	for range 3 {
+		s, start, f = l.ballot(ctx, key, t)
+		if f == nil || !f.tally.refusedByNumber() || ctx.Err() != nil {
+			break
+		}
+	}
+	return s, start, f
+}
+
+// ballot asks all nodes once. It counts only if a quorum granted and, read after
+// the last answer that was needed, enough validity is left; if not, what it may
+// have left on any node is given back before it returns. (Rules 1 to 5)
+func (l *core) ballot(ctx context.Context, key string, t terms) (*lease, time.Time, *failure) {
 	s := &lease{owner: l.owner(), lock: l, key: key, longest: t.ttl}
-	start := l.clock.Now() // before the first send of this attempt: no key of it can be older
+	if l.fencing {
+		s.fence = l.hints.next(key)
+	}
+	start := l.clock.Now() // before the first send of this ballot: no key of it can be older
 	s.since, s.until = start, start.Add(t.trust)
-	v := l.ask(ctx, Request{Op: OpAcquire, Key: key, Owner: s.owner, TTL: t.ttl}, t.timeout, (*tally).attempted)
+	v := l.ask(ctx, Request{Op: OpAcquire, Key: key, Owner: s.owner, TTL: t.ttl, Fence: s.fence}, t.timeout, (*tally).attempted)
 	left := s.until.Sub(l.clock.Now())
+	if l.fencing {
+		l.hints.saw(key, max(s.fence, v.highest))
+	}
 	if v.won() && left > 0 && left >= l.minValidity {
 		return s, start, nil
 	}
 	l.giveBack(ctx, key, s)
-	f := &failure{op: OpAcquire, key: key, tally: v}
+	f := &failure{op: OpAcquire.String(), key: key, tally: v}
 	switch {
 	case v.won():
 		f.class = ErrValidityExpired
@@ -104,7 +123,7 @@ func (l *core) giveBack(ctx context.Context, key string, s *lease) {
 
 // ended is the error of a call whose context has ended, after last.
 func ended(op Op, ctx context.Context, key string, last *failure) error {
-	f := &failure{op: op, key: key, also: []error{context.Cause(ctx)}}
+	f := &failure{op: op.String(), key: key, also: []error{context.Cause(ctx)}}
 	if err := ctx.Err(); err != context.Cause(ctx) {
 		f.class = err
 	}

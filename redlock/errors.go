@@ -82,7 +82,7 @@ func (o Op) String() string {
 // A failure is what one operation came to. Its text is put together only when
 // somebody reads it: a waiter makes one each time it finds the lock held.
 type failure struct {
-	op    Op
+	op    string // "acquire"
 	key   string
 	class error  // nil: only the cause counts
 	tally *tally // nil: no node was asked
@@ -92,7 +92,7 @@ type failure struct {
 
 func (e *failure) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "redlock: %v %s", e.op, quoted(e.key))
+	fmt.Fprintf(&b, "redlock: %s %s", e.op, quoted(e.key))
 	if e.class != nil {
 		fmt.Fprintf(&b, ": %v", e.class)
 	}

@@ -115,7 +115,7 @@ func (l *core) extendOnce(ctx context.Context, key string, s *lease, t terms, la
 func (s *lease) extending(key string, now time.Time, ttl time.Duration) *failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.endedAt(now, key); f != nil {
+	if f := s.endedAt(now, OpExtend.String(), key); f != nil {
 		return f
 	}
 	s.longest = max(s.longest, ttl)
@@ -129,16 +129,16 @@ func (s *lease) extending(key string, now time.Time, ttl time.Duration) *failure
 func (s *lease) extended(key string, v *tally, start, now, until time.Time) *failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.endedAt(now, key); f != nil {
+	if f := s.endedAt(now, OpExtend.String(), key); f != nil {
 		return f
 	}
 	switch {
 	case v.lost():
-		return &failure{op: OpExtend, key: key, class: ErrLockNotHeld}
+		return &failure{op: OpExtend.String(), key: key, class: ErrLockNotHeld}
 	case !v.won():
-		return &failure{op: OpExtend, key: key, class: ErrNoQuorum}
+		return &failure{op: OpExtend.String(), key: key, class: ErrNoQuorum}
 	case !now.Before(until):
-		return &failure{op: OpExtend, key: key, class: ErrValidityExpired, note: "the last answer that was needed came after the new deadline"}
+		return &failure{op: OpExtend.String(), key: key, class: ErrValidityExpired, note: "the last answer that was needed came after the new deadline"}
 	}
 	if s.until.IsZero() {
 		s.key, s.since = key, start
@@ -149,16 +149,16 @@ func (s *lease) extended(key string, v *tally, start, now, until time.Time) *fai
 	return nil
 }
 
-// endedAt says why s cannot be extended at now; nil if it can. Its mutex is
-// held.
-func (s *lease) endedAt(now time.Time, key string) *failure {
+// endedAt says why s is not held any more at now; nil if it is, or was never
+// held here. Its mutex is held.
+func (s *lease) endedAt(now time.Time, op, key string) *failure {
 	switch {
 	case s.lost != nil:
-		return s.lostBefore(OpExtend, key)
+		return s.lostBefore(op, key)
 	case s.releases > 0:
-		return &failure{op: OpExtend, key: key, class: ErrLockNotHeld, note: "the token was released"}
+		return &failure{op: op, key: key, class: ErrLockNotHeld, note: "the token was released"}
 	case !s.until.IsZero() && !now.Before(s.until):
-		return expired(OpExtend, key, now.Sub(s.until))
+		return expired(op, key, now.Sub(s.until))
 	}
 	return nil
 }

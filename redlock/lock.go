@@ -105,11 +105,15 @@ type core struct {
 	n, q      int
 	bad       error // what every call returns
 	closed    atomic.Bool
+	hints     *fenceHints // nil without fencing
 }
 
 // over gives the lock its transport.
 func (l *core) over(t Transport) error {
 	l.transport, l.n = t, t.Len()
+	if l.fencing {
+		l.hints = new(fenceHints)
+	}
 	l.q = quorum(l.n)
 	return checkLen(l.n)
 }
@@ -155,7 +159,7 @@ func (l *core) check(ctx context.Context, key string) error {
 // running says that a call may go on, or why not.
 func (l *core) running(op Op, key string) error {
 	if l.closed.Load() {
-		return &failure{op: op, key: key, class: ErrClosed}
+		return &failure{op: op.String(), key: key, class: ErrClosed}
 	}
 	return nil
 }

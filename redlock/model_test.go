@@ -131,10 +131,11 @@ type model struct {
 type modelNode struct {
 	name  string
 	keys  map[string]modelKey
-	fails error         // it answers so, and does nothing
-	hangs bool          // it does and says nothing until it is resumed
-	mute  bool          // it does what it is asked, but its answers are lost
-	delay time.Duration // from the question to the answer; it acts halfway
+	fence map[string]uint64 // the highest number accepted
+	fails error             // it answers so, and does nothing
+	hangs bool              // it does and says nothing until it is resumed
+	mute  bool              // it does what it is asked, but its answers are lost
+	delay time.Duration     // from the question to the answer; it acts halfway
 	says  *redlock.Reply
 	queue []func()
 }
@@ -147,7 +148,7 @@ type modelKey struct {
 func newModel(n int) *model {
 	m := &model{clock: newClock()}
 	for i := range n {
-		m.nodes = append(m.nodes, &modelNode{name: string(rune('A' + i)), keys: map[string]modelKey{}})
+		m.nodes = append(m.nodes, &modelNode{name: string(rune('A' + i)), keys: map[string]modelKey{}, fence: map[string]uint64{}})
 	}
 	return m
 }
@@ -266,6 +267,12 @@ func (n *modelNode) do(now time.Time, req redlock.Request) redlock.Reply {
 	if n.fails != nil {
 		return redlock.Reply{Err: n.fails}
 	}
+	r := n.act(now, req)
+	r.Fence = n.fence[req.Key]
+	return r
+}
+
+func (n *modelNode) act(now time.Time, req redlock.Request) redlock.Reply {
 	k, ok := n.keys[req.Key]
 	ok = ok && now.Before(k.until)
 	ours := ok && k.owner == req.Owner
@@ -273,7 +280,10 @@ func (n *modelNode) do(now time.Time, req redlock.Request) redlock.Reply {
 	switch {
 	case req.Op == redlock.OpAcquire && ours:
 		return redlock.Reply{Status: redlock.Ours}
+	case req.Op == redlock.OpAcquire && !ok && req.Fence > 0 && req.Fence <= n.fence[req.Key]:
+		return redlock.Reply{Status: redlock.Gone}
 	case req.Op == redlock.OpAcquire && !ok:
+		n.fence[req.Key] = max(n.fence[req.Key], req.Fence)
 		n.keys[req.Key] = modelKey{req.Owner, until}
 	case ok && !ours:
 		return redlock.Reply{Status: redlock.Others}

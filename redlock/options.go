@@ -170,6 +170,14 @@ func WithMaxHold(d time.Duration) Option {
 	}
 }
 
+// WithFencing gives every grant a number that is higher than that of any grant of
+// the key before: Token.Fence. It is what keeps a holder that stood still for
+// too long from doing harm, provided that the protected resource refuses lower
+// numbers than it has seen. All clients of a key must use it. Each node keeps
+// the highest number of each key for ever; one that loses it (a restart without
+// persistence, an eviction) may let a number come again.
+func WithFencing() Option { return func(c *config) { c.fencing = true } }
+
 // WithObserver adds one who is told what happens.
 func WithObserver(o Observer) Option {
 	return func(c *config) {

@@ -26,7 +26,7 @@ func (l *core) Release(ctx context.Context, key string, token Token) error {
 func (l *core) release(ctx context.Context, key string, s *lease) *failure {
 	until, before := s.releasing(key)
 	if l.closed.Load() {
-		return &failure{op: OpRelease, key: key, class: ErrClosed, note: "its keys expire"}
+		return &failure{op: OpRelease.String(), key: key, class: ErrClosed, note: "its keys expire"}
 	}
 	req, timeout := l.give(key, s)
 	v := l.ask(context.WithoutCancel(ctx), req, timeout, (*tally).settled)
@@ -47,10 +47,10 @@ func (s *lease) releasing(key string) (until time.Time, before *failure) {
 	defer s.mu.Unlock()
 	switch {
 	case s.lost != nil:
-		before = s.lostBefore(OpRelease, key)
+		before = s.lostBefore(OpRelease.String(), key)
 	case !s.until.IsZero():
 		if late := s.lock.clock.Now().Sub(s.until); late >= 0 {
-			before = expired(OpRelease, key, late)
+			before = expired(OpRelease.String(), key, late)
 		}
 	}
 	until, s.until = s.until, time.Time{}
@@ -68,14 +68,14 @@ func (s *lease) released(v *tally, until time.Time, req Request) *failure {
 	case v.won():
 		return nil
 	case s.releases > 1:
-		return &failure{op: OpRelease, key: req.Key, class: ErrReleaseUnknown, note: "it was released before"}
+		return &failure{op: OpRelease.String(), key: req.Key, class: ErrReleaseUnknown, note: "it was released before"}
 	case !v.lost():
-		return &failure{op: OpRelease, key: req.Key, class: ErrReleaseUnknown,
+		return &failure{op: OpRelease.String(), key: req.Key, class: ErrReleaseUnknown,
 			note: fmt.Sprintf("keys on nodes that did not answer are deleted when they answer again, or expire within %v", req.TTL)}
 	case !until.IsZero():
 		if late := s.lock.clock.Now().Sub(until); late >= 0 {
-			return expired(OpRelease, req.Key, late)
+			return expired(OpRelease.String(), req.Key, late)
 		}
 	}
-	return &failure{op: OpRelease, key: req.Key, class: ErrLockNotHeld}
+	return &failure{op: OpRelease.String(), key: req.Key, class: ErrLockNotHeld}
 }

@@ -65,6 +65,7 @@ func (t Token) ValidUntil() time.Time {
 // A lease is what the copies of a token share.
 type lease struct {
 	owner string
+	fence uint64 // 0: none
 
 	mu       sync.Mutex    // over what follows; never held over a call that blocks
 	lock     *core         // whose clock its readings are of; nil: parsed, and never extended
@@ -107,6 +108,14 @@ func (s *lease) remaining() time.Duration {
 	return max(0, s.until.Sub(s.lock.clock.Now()))
 }
 
+// granter is the lock whose clock and options the lease goes by; nil if it was
+// parsed and never extended.
+func (s *lease) granter() *core {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lock
+}
+
 // give is the request that frees the keys of s, and how long its nodes have.
 func (l *core) give(key string, s *lease) (Request, time.Duration) {
 	s.mu.Lock()
@@ -141,7 +150,7 @@ func (s *lease) end(why error) bool {
 
 // lostBefore is the error of a call that comes after the loss was found. The
 // mutex of s is held.
-func (s *lease) lostBefore(op Op, key string) *failure {
+func (s *lease) lostBefore(op, key string) *failure {
 	class := ErrLockNotHeld
 	if errors.Is(s.lost, ErrLockExpired) {
 		class = ErrLockExpired
@@ -150,6 +159,6 @@ func (s *lease) lostBefore(op Op, key string) *failure {
 }
 
 // expired is the error of a call that comes so long after the deadline.
-func expired(op Op, key string, ago time.Duration) *failure {
+func expired(op, key string, ago time.Duration) *failure {
 	return &failure{op: op, key: key, class: ErrLockExpired, note: fmt.Sprintf("the deadline passed %v ago", ago)}
 }

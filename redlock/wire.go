@@ -33,7 +33,7 @@ type Status uint8
 const (
 	Failed Status = iota // Err says why
 	Done                 // set, extended, deleted
-	Gone                 // no such key
+	Gone                 // no such key; of an acquire: it is free, but Fence is not above the node's own number
 	Others               // the key has another owner
 	Ours                 // acquire: the key had our owner already (a resent SET)
 )
