@@ -123,8 +123,14 @@ type model struct {
 	clock  *modelClock
 	nodes  []*modelNode
 	mu     sync.Mutex // over what follows, and over the nodes
-	sent   []redlock.Request
+	sent   []sending
 	closed int
+}
+
+// A sending is one broadcast, and when it was.
+type sending struct {
+	redlock.Request
+	at time.Duration
 }
 
 // A modelNode is one node. Its zero value answers at once.
@@ -183,7 +189,7 @@ func (m *model) Broadcast(ctx context.Context, req redlock.Request, timeout time
 	return func(yield func(redlock.Reply) bool) {
 		b := &broadcast{}
 		m.mu.Lock()
-		m.sent = append(m.sent, req)
+		m.sent = append(m.sent, sending{req, m.clock.Since(epoch)})
 		m.mu.Unlock()
 		for i := range m.nodes {
 			m.ask(i, req, b)

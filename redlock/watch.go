@@ -91,45 +91,45 @@ func (w *watch) start(ctx context.Context) error {
 		return err
 	}
 	now := w.lock.clock.Now()
-	end, why := w.end(now)
+	until, _, why := w.trust(now)
 	if why != nil || w.ctx.Err() != nil {
 		return why
 	}
-	first := w.interval(now, end)
+	first := w.interval(now, until)
 	w.due = now.Add(first)
 	w.timer = w.lock.clock.AfterFunc(first, w.tick)
 	return nil
 }
 
-// interval is the time to the next renewal.
-func (w *watch) interval(now, end time.Time) time.Duration {
+// interval is the time to the next renewal of a token with that deadline.
+func (w *watch) interval(now, until time.Time) time.Duration {
 	d := w.ttl / 3
 	if w.lock.renew > 0 {
 		d = w.lock.renew
 	}
-	return min(d, end.Sub(now)/2)
+	return min(d, until.Sub(now)/2)
 }
 
-// end is when trust in the lock ends, or why it has ended.
-func (w *watch) end(now time.Time) (time.Time, error) {
+// trust is the deadline of the token and when its watch ends, which is earlier
+// if the maximum hold is; or why it has ended.
+func (w *watch) trust(now time.Time) (until, end time.Time, why error) {
 	s := w.token.l
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.endedAt(now, "watch", w.key); f != nil {
-		return time.Time{}, f
+		return until, end, f
 	}
 	if s.until.IsZero() {
-		return time.Time{}, badArgument("a token from ParseToken: extend it once before it is watched")
+		return until, end, badArgument("a token from ParseToken: extend it once before it is watched")
 	}
-	if w.lock.maxHold > 0 {
-		if most := s.since.Add(w.lock.maxHold); most.Before(s.until) {
-			if !now.Before(most) {
-				return time.Time{}, &failure{op: "watch", key: w.key, class: ErrMaxHold, note: w.lock.maxHold.String()}
-			}
-			return most, nil
-		}
+	end = s.until
+	if most := s.since.Add(w.lock.maxHold); w.lock.maxHold > 0 && most.Before(end) {
+		end = most
 	}
-	return s.until, nil
+	if !now.Before(end) {
+		why = &failure{op: "watch", key: w.key, class: ErrMaxHold, note: w.lock.maxHold.String()}
+	}
+	return s.until, end, why
 }
 
 // tick is what the timer does.
@@ -150,7 +150,7 @@ func (w *watch) next() (renew bool, why error) {
 		return false, nil
 	}
 	now := w.lock.clock.Now()
-	end, why := w.end(now)
+	_, end, why := w.trust(now)
 	if why != nil {
 		return false, w.explain(why, now)
 	}
@@ -185,7 +185,7 @@ func (w *watch) after(err error) (why error) {
 		return nil
 	}
 	now := w.lock.clock.Now()
-	end, why := w.end(now)
+	until, end, why := w.trust(now)
 	switch {
 	case isLoss(err), errors.Is(err, ErrBadArgument), errors.Is(err, ErrClosed):
 		return err
@@ -193,7 +193,7 @@ func (w *watch) after(err error) (why error) {
 		return w.explain(why, now)
 	case err == nil:
 		w.tries, w.last = 0, nil
-		w.due = now.Add(w.interval(now, end))
+		w.due = now.Add(w.interval(now, until))
 	default:
 		w.tries++
 		w.last = err
