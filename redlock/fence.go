@@ -42,7 +42,7 @@ func (h *fenceHints) of(key string) *atomic.Uint64 {
 }
 
 // refusedByNumber says that a quorum would have granted a higher number.
-func (v *tally) refusedByNumber() bool { return !v.won() && v.done()+v.are(Gone) >= v.q }
+func (v *tally) refusedByNumber() bool { return !v.won() && v.done()+v.are(Gone) >= v.lock.q }
 
 // Fence is the number of this grant, with WithFencing: each grant of a key has a
 // higher one than all before it. A resource that remembers the highest number it

@@ -166,7 +166,7 @@ func (l *core) running(op Op, key string) error {
 
 // ask sends one request to all nodes and counts answers until it has enough.
 func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) *tally {
-	v := &tally{op: req.Op, n: l.n, q: l.q, name: l.nodeName}
+	v := &tally{op: req.Op, lock: l}
 	for r := range l.transport.Broadcast(ctx, req, timeout) {
 		if e := v.count(r); e != nil && ctx.Err() == nil {
 			l.observe(ctx, Event{Kind: NodeFailed, Key: req.Key, Node: e.Node, Err: e})

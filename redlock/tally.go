@@ -11,12 +11,10 @@ import (
 // the order of the answers.
 type tally struct {
 	op       Op
-	n, q     int              // nodes, and how many of them are a quorum
+	lock     *core            // whose nodes they are
 	by       [Ours + 1]uint64 // by status: one bit a node
-	heard    uint64           // one bit a node
 	failures []*NodeError     // in order of arrival
 	highest  uint64           // the highest number that a node told; only with fencing
-	name     func(int) string // of a node
 }
 
 // maxNodes is how many nodes a lock may have: a tally keeps one bit for each.
@@ -28,14 +26,13 @@ func quorum(n int) int { return n/2 + 1 }
 // count takes one answer, and returns the node's failure if it is one. What a
 // node says twice, and an answer that means nothing here, do not count.
 func (v *tally) count(r Reply) *NodeError {
-	if r.Node < 0 || r.Node >= v.n || v.heard>>r.Node&1 == 1 {
+	if r.Node < 0 || r.Node >= v.lock.n || v.heard()>>r.Node&1 == 1 {
 		return nil
 	}
 	status, err := r.Status, r.Err
 	if status > Ours || status == Ours && v.op != OpAcquire {
 		status, err = Failed, fmt.Errorf("an answer without meaning: status %d", r.Status)
 	}
-	v.heard |= 1 << r.Node
 	v.by[status] |= 1 << r.Node
 	v.highest = max(v.highest, r.Fence)
 	if status != Failed {
@@ -44,7 +41,7 @@ func (v *tally) count(r Reply) *NodeError {
 	if err == nil {
 		err = ErrNoAnswer
 	}
-	e := &NodeError{Node: r.Node, Name: v.name(r.Node), Op: v.op, Err: err}
+	e := &NodeError{Node: r.Node, Name: v.lock.nodeName(r.Node), Op: v.op, Err: err}
 	v.failures = append(v.failures, e)
 	return e
 }
@@ -60,17 +57,28 @@ func (v *tally) refused() int { return v.are(Gone) + v.are(Others) }
 
 func (v *tally) failed() int { return v.are(Failed) }
 
+// heard has the bit set of every node that has answered.
+func (v *tally) heard() (nodes uint64) {
+	for _, some := range v.by {
+		nodes |= some
+	}
+	return nodes
+}
+
 // open is how many nodes have not been heard yet.
-func (v *tally) open() int { return v.n - bits.OnesCount64(v.heard) }
+func (v *tally) open() int { return v.lock.n - bits.OnesCount64(v.heard()) }
+
+// spare is how many nodes a quorum can do without.
+func (v *tally) spare() int { return v.lock.n - v.lock.q }
 
 // won says that a quorum did what it was asked.
-func (v *tally) won() bool { return v.done() >= v.q }
+func (v *tally) won() bool { return v.done() >= v.lock.q }
 
 // lost says that no quorum can: too many nodes refused.
-func (v *tally) lost() bool { return v.refused() > v.n-v.q }
+func (v *tally) lost() bool { return v.refused() > v.spare() }
 
 // answered says that a quorum answered, whatever it said.
-func (v *tally) answered() bool { return v.done()+v.refused() >= v.q }
+func (v *tally) answered() bool { return v.done()+v.refused() >= v.lock.q }
 
 // attempted says when an acquire has heard enough: it is won, or out of reach
 // and it is clear whether another's keys are why (a quorum answered) or an
@@ -78,15 +86,15 @@ func (v *tally) answered() bool { return v.done()+v.refused() >= v.q }
 // reach would call two refusals and a failure, of five nodes, an outage or a
 // held lock by the accident of which came first.
 func (v *tally) attempted() bool {
-	outOfReach := v.refused()+v.failed() > v.n-v.q
-	return v.won() || outOfReach && v.answered() || v.failed() > v.n-v.q
+	outOfReach := v.refused()+v.failed() > v.spare()
+	return v.won() || outOfReach && v.answered() || v.failed() > v.spare()
 }
 
 // settled says when an extend or a release has heard enough: it is won, lost,
 // or can be neither any more.
 func (v *tally) settled() bool {
 	return v.won() || v.lost() ||
-		v.done()+v.open() < v.q && v.refused()+v.open() <= v.n-v.q
+		v.done()+v.open() < v.lock.q && v.refused()+v.open() <= v.spare()
 }
 
 // verbs are the words for what a node did.
@@ -96,7 +104,7 @@ var verbs = [...]string{OpAcquire: "granted", OpExtend: "extended", OpRelease: "
 // many would have been needed, and the failures by name.
 func (v *tally) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d nodes %s", v.done(), v.n, verbs[v.op])
+	fmt.Fprintf(&b, "%d of %d nodes %s", v.done(), v.lock.n, verbs[v.op])
 	for _, part := range []struct {
 		n    int
 		text string
@@ -110,7 +118,7 @@ func (v *tally) String() string {
 			fmt.Fprintf(&b, ", %d %s", part.n, part.text)
 		}
 	}
-	fmt.Fprintf(&b, "; needed %d", v.q)
+	fmt.Fprintf(&b, "; needed %d", v.lock.q)
 	for i, e := range v.failures {
 		b.WriteString([]string{" (", "; "}[min(i, 1)])
 		fmt.Fprintf(&b, "%s: %v", e.node(), e.Err)
