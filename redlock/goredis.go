@@ -153,7 +153,7 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 			return Reply{}, n.first(r)
 		}
 	case byScript:
-		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 			return Reply{}, byText
 		}
 		if refused(err) {
@@ -256,7 +256,7 @@ func failed(err error) Reply {
 
 // refused says whether the server does not have or not permit a command.
 func refused(err error) bool {
-	return redis.HasErrorPrefix(err, "unknown command") || redis.HasErrorPrefix(err, "NOPERM")
+	return err != nil && (redis.HasErrorPrefix(err, "unknown command") || redis.HasErrorPrefix(err, "NOPERM"))
 }
 
 // A probe finds out with which command a server deletes what has a given value. It
