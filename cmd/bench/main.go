@@ -1,0 +1,29 @@
+// Command bench measures driftlock beside what people would use instead. It is a
+// module of its own, so that the peers are no dependency of the product.
+//
+//	go run . lock [-json] [-rounds n]
+//
+// What it prints are figures of one machine in one run: compare them with each
+// other, not with those of another run.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	programs := map[string]func(args []string) error{"lock": lockMain}
+	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: bench lock [-json] [-rounds n]")
+		os.Exit(2)
+	}
+	switch err := programs[os.Args[1]](os.Args[2:]); {
+	case err == flag.ErrHelp:
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
