@@ -8,8 +8,13 @@ import (
 )
 
 // tidiness is I7: after a failed attempt or a release has returned, no node that
-// can be reached keeps the owner's key longer than the node timeout and twice the
-// longest one-way delay. Its margin is what was left of that bound.
+// can be reached keeps the owner's key longer than the node timeout (or the
+// longest one-way delay, if that is more) and twice the longest one-way delay.
+// Its margin is what was left of that bound.
+//
+// Three delays, since the release waits in line for the answer to its acquire:
+// there, back, and there again. An acquire that was not sent by the time the
+// attempt returned is not sent at all.
 //
 // A node can be reached if, from the attempt on until the bound, it served, the
 // client ran, no message between the two was lost or refused, and the client's
@@ -66,7 +71,7 @@ func (c *checker) patience() (int64, bool) {
 	if !ok || longest > never/4 || slowest > never/4 {
 		return 0, false
 	}
-	return slowest + 2*longest, true
+	return max(slowest, longest) + 2*longest, true
 }
 
 // reachable says whether an attempt's client and a node could speak until then.
