@@ -139,7 +139,7 @@ func (g *drafter) lock() {
 			break
 		}
 	}
-	l.NodeTimeout = max(2*g.ttl/[]clock.Duration{40, 8, 4, 1}[g.among("lock.node_timeout", 4, 2, 1, 1)], 1e6)
+	l.NodeTimeout = max(2*g.ttl/[]clock.Duration{40, 8, 4, 1}[g.among("lock.node_timeout", 5, 2, 1, 2)], 1e6)
 	l.GiveUp = l.NodeTimeout * []clock.Duration{4, 1, 20}[g.among("lock.give_up", 2, 1, 1)]
 	l.Retry.Tries = []int{0, 1, 3}[g.among("lock.retry.tries", 6, 1, 1)]
 	l.Retry.Min = g.ttl / 8
@@ -380,7 +380,7 @@ func (g *drafter) network() {
 // delay draws one of the four laws, from a ten-thousandth of the TTL to a half,
 // or none at all: that is the worst for exclusion.
 func (g *drafter) delay(label string) network.Delay {
-	size := max(g.ttl/[]clock.Duration{1000, 10_000, 100, 20, 2}[g.among(label+".delay", 6, 6, 4, 2, 1)], 1)
+	size := max(g.ttl/[]clock.Duration{1000, 10_000, 100, 20, 2}[g.among(label+".delay", 6, 6, 4, 2, 2)], 1)
 	switch g.among(label+".law", 2, 2, 2, 2, 2) {
 	case 1:
 		return network.Delay{Law: network.Constant, Min: size}
