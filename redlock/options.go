@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"math"
 	"math/big"
 	"math/bits"
 	"strconv"
@@ -84,6 +85,9 @@ func WithClockDriftFactor(f float64) Option {
 // up. Multiplying the float itself would make 0.01 either 10,000,000 or one
 // more, by the accident of its last bit.
 func perBillion(f float64) int64 {
+	if n := math.Round(f * billion); n/billion == f { // up to 9 digits: no other decimal as short is nearer
+		return int64(n)
+	}
 	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 	exact.Mul(exact, big.NewRat(billion, 1))
 	whole, rest := new(big.Int).QuoRem(exact.Num(), exact.Denom(), new(big.Int))

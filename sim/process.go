@@ -119,7 +119,12 @@ func (p *Process) Lock(opts ...redlock.Option) *Witness {
 // options are the lock's, from the scenario.
 func (l *Lock) options() []redlock.Option {
 	factor, _ := strconv.ParseFloat(l.Factor, 64) // Check has read it; the option takes it as the decimal that it is
+	var fencing redlock.Option
+	if l.Fencing {
+		fencing = redlock.WithFencing()
+	}
 	return []redlock.Option{
+		fencing,
 		redlock.WithClockDriftFactor(factor),
 		redlock.WithClockDriftBuffer(time.Duration(l.Buffer)),
 		redlock.WithNodeTimeout(time.Duration(l.NodeTimeout)),
@@ -171,7 +176,7 @@ func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl
 		w.note(Refused, key, t, int64(why), 0, err)
 	} else {
 		w.note(Granted, key, t, reading(t.ValidUntil()), ttl, nil)
-		if fence, ok := uint64(0), false; ok {
+		if fence, ok := t.Fence(); ok {
 			w.note(Fenced, key, t, int64(fence), 0, nil)
 		}
 	}

@@ -52,7 +52,7 @@ func (s *stepper) do(step *Step) {
 	case "hold":
 		p.Sleep(step.hold(t))
 	case "write":
-		fence := uint64(0)
+		fence, _ := t.Fence()
 		p.Resource(step.To).WriteFenced(ctx, fence)
 	case "extend":
 		s.lock.TryExtend(ctx, step.Key, t, ttl)
