@@ -14,7 +14,7 @@ import (
 
 // Boottime returns the clock that goes on counting while the machine sleeps. It
 // is the lock's default. It reads time.Now() plus what the machine has slept
-// since the first call of Boottime, so the two agree until it does; after it,
+// since the program started, so the two agree until it does; after it,
 // differences between readings are right, and their wall part is ahead of the
 // calendar by the time slept.
 //
@@ -29,14 +29,16 @@ import (
 //
 // Elsewhere than on Linux it is the real clock of package clockwork, which may
 // stop while the machine sleeps. In a testing/synctest bubble it is the bubble's.
-func Boottime() clockwork.Clock { return system() }
+func Boottime() clockwork.Clock { return system }
 
-var system = sync.OnceValue(func() clockwork.Clock {
+// system is made as the program starts: were it first asked for in a synctest
+// bubble, it would count from the bubble's time.
+var system = func() clockwork.Clock {
 	if read := readSuspends(); read != nil {
 		return newBootClock(newSampler(read).asleep, true)
 	}
 	return clockwork.NewRealClock()
-})
+}()
 
 // BoottimeOf is Boottime with two readings of one's own: what it has slept is by
 // how much boot has gained on monotonic since this call. It is for tests. Unlike
@@ -86,12 +88,49 @@ func (c *bootClock) scheduler() clockwork.Clock {
 	return c.timers
 }
 
-func (c *bootClock) Sleep(d time.Duration)                      { c.scheduler().Sleep(d) }
-func (c *bootClock) After(d time.Duration) <-chan time.Time     { return c.scheduler().After(d) }
-func (c *bootClock) NewTimer(d time.Duration) clockwork.Timer   { return c.scheduler().NewTimer(d) }
-func (c *bootClock) NewTicker(d time.Duration) clockwork.Ticker { return c.scheduler().NewTicker(d) }
+func (c *bootClock) Sleep(d time.Duration)                    { c.scheduler().Sleep(d) }
+func (c *bootClock) After(d time.Duration) <-chan time.Time   { return c.scheduler().After(d) }
+func (c *bootClock) NewTimer(d time.Duration) clockwork.Timer { return c.scheduler().NewTimer(d) }
+
+func (c *bootClock) NewTicker(d time.Duration) clockwork.Ticker {
+	return c.scheduler().NewTicker(d)
+}
+
+// AfterFunc leaves to Go's timers alone what comes before the next look at the
+// time slept would: most of a lock's timeouts.
 func (c *bootClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
-	return c.scheduler().AfterFunc(d, f)
+	s := c.scheduler()
+	if d > lookAgain || s == c.real {
+		return s.AfterFunc(d, f)
+	}
+	return &shortTimer{c: c.timers, f: f, now: c.real.AfterFunc(d, f)}
+}
+
+// shortTimer is a timer of Go's until it is reset to a long time.
+type shortTimer struct {
+	c   *DriftingClock
+	f   func()
+	mu  sync.Mutex
+	now clockwork.Timer
+}
+
+func (t *shortTimer) Chan() <-chan time.Time { return nil }
+
+func (t *shortTimer) Stop() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now.Stop()
+}
+
+func (t *shortTimer) Reset(d time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, long := t.now.(*driftingTimer); long || d <= lookAgain {
+		return t.now.Reset(d)
+	}
+	was := t.now.Stop()
+	t.now = t.c.AfterFunc(d, t.f)
+	return was
 }
 
 // suspends is what a DriftingClock that counts suspends knows of them. Its nil
@@ -131,7 +170,7 @@ func (c *DriftingClock) look() {
 		c.rearm()
 	}
 	c.watching = false
-	if c.pending.Len() > 0 {
+	if len(c.timers)+len(c.naps) > 0 {
 		c.watch()
 	}
 }

@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -84,6 +85,38 @@ func TestBoottimeTimersNoticeSuspends(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A short timer is Go's alone; reset to a long time it notices suspends too.
+func TestBoottimeShortTimers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, _ clockwork.Clock) {
+		m := newMachine()
+		c := BoottimeOf(m.boot, m.monotonic)
+		began := time.Now()
+		var rang []time.Duration
+		timer := c.AfterFunc(lookAgain, func() { rang = append(rang, time.Since(began)) })
+		if n := len(c.(*bootClock).timers.timers); n != 0 {
+			t.Errorf("a short timer is among the %d that look out for suspends", n)
+		}
+		time.Sleep(time.Second)
+		if timer.Stop() || timer.Reset(50*time.Millisecond) || !timer.Reset(60*time.Millisecond) || !timer.Reset(10*time.Second) {
+			t.Error("Stop and Reset must say whether the timer was set")
+		}
+		m.suspend(4 * time.Second)
+		time.Sleep(time.Minute)
+		timer.Reset(time.Second)
+		if !timer.Reset(lookAgain) || !timer.Stop() || timer.Stop() {
+			t.Error("Stop and Reset of what was long must say whether it was set")
+		}
+		time.Sleep(time.Minute)
+		if want := []time.Duration{lookAgain, 7 * time.Second}; !slices.Equal(rang, want) {
+			t.Errorf("rang at %v, want %v", rang, want)
+		}
+		if timer.Chan() != nil {
+			t.Error("a function's timer has a channel")
+		}
+	})
 }
 
 // No timer, no look: the bubble would never end otherwise.
@@ -197,4 +230,22 @@ func BenchmarkNow(b *testing.B) {
 			_ = boot.Now()
 		}
 	})
+}
+
+func BenchmarkTimer(b *testing.B) {
+	for name, c := range map[string]clockwork.Clock{"real": clockwork.NewRealClock(), "boottime": Boottime()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.AfterFunc(time.Hour, func() {}).Stop()
+			}
+		})
+		b.Run(name+"/parallel", func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					c.AfterFunc(time.Hour, func() {}).Stop()
+				}
+			})
+		})
+	}
 }

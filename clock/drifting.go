@@ -1,10 +1,10 @@
 package clock
 
 import (
-	"container/list"
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,18 +26,14 @@ type DriftingClock struct {
 
 	mu      sync.Mutex
 	rate    Rate
-	start   time.Time // what it read at first
-	step    int64     // by how much the reading has been stepped
-	anchor  time.Time // base's reading when rate began
-	counted int64     // what had been counted then
-	pending list.List // of rearmers, in the order in which they were set
+	start   time.Time        // what it read at first
+	step    int64            // by how much the reading has been stepped
+	anchor  time.Time        // base's reading when rate began
+	counted int64            // what had been counted then
+	timers  []*driftingTimer // those that are set
+	naps    []*nap           // sleeps in base
 
 	*suspends // only of a boot-time clock
-}
-
-// A rearmer waits for the clock to have counted so much.
-type rearmer interface {
-	rearm() // the rate has changed; mu is held
 }
 
 // Drifting returns a clock over base that counts at rate from now on. At first
@@ -65,10 +61,13 @@ func (c *DriftingClock) SetRate(rate Rate) {
 	c.rearm()
 }
 
-// rearm moves the pending timers. Mu is held.
+// rearm moves what is pending. Mu is held.
 func (c *DriftingClock) rearm() {
-	for e := c.pending.Front(); e != nil; e = e.Next() {
-		e.Value.(rearmer).rearm()
+	for _, t := range c.timers {
+		t.arm()
+	}
+	for _, n := range c.naps {
+		n.cancel(errRateChanged)
 	}
 }
 
@@ -159,132 +158,6 @@ func (c *DriftingClock) NewTicker(d time.Duration) clockwork.Ticker {
 	return ticker{c.newTimer(d, d, nil)}
 }
 
-// driftingTimer is a timer, or with a period a ticker, over AfterFunc of base.
-type driftingTimer struct {
-	c      *DriftingClock
-	ch     chan time.Time // nil: f is called
-	f      func()
-	base   clockwork.Timer
-	armed  *list.Element // in c.pending; nil: not set
-	due    int64
-	period int64 // 0: once
-}
-
-func (c *DriftingClock) newTimer(d, period time.Duration, f func()) *driftingTimer {
-	t := &driftingTimer{c: c, f: f, period: int64(period)}
-	if f == nil {
-		t.ch = make(chan time.Time, 1)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.due = c.due(d)
-	t.armed = c.pending.PushBack(t)
-	c.watch()
-	t.base = c.base.AfterFunc(c.until(t.due), t.ring)
-	return t
-}
-
-func (t *driftingTimer) rearm() { t.base.Reset(t.c.until(t.due)) }
-
-// ring is called when base's timer fires. It may come late, from before a Stop,
-// a Reset or a change of rate: what counts is whether the time has come.
-func (t *driftingTimer) ring() {
-	if t.fire() && t.f != nil {
-		t.f()
-	}
-}
-
-func (t *driftingTimer) fire() bool {
-	c := t.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.armed == nil {
-		return false
-	}
-	now := c.base.Now()
-	counted := c.at(now)
-	if counted < t.due {
-		t.rearm()
-		return false
-	}
-	if t.ch != nil {
-		select {
-		case t.ch <- c.reading(now):
-		default:
-		}
-	}
-	if t.period == 0 {
-		t.disarm()
-		return true
-	}
-	missed := (counted - t.due) / t.period
-	t.due = sum(t.due+missed*t.period, t.period)
-	t.rearm()
-	return true
-}
-
-// disarm says whether the timer was set. Mu is held.
-func (t *driftingTimer) disarm() bool {
-	if t.armed == nil {
-		return false
-	}
-	t.c.pending.Remove(t.armed)
-	t.armed = nil
-	return true
-}
-
-// drop takes an old value out of the channel. Mu is held, so none comes after it.
-func (t *driftingTimer) drop() (dropped bool) {
-	select {
-	case <-t.ch: // never, if it is nil
-		return true
-	default:
-		return false
-	}
-}
-
-func (t *driftingTimer) Chan() <-chan time.Time { return t.ch }
-
-// Stop ends the timer. It says whether that kept it from firing or its value
-// from being received.
-func (t *driftingTimer) Stop() bool {
-	c := t.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t.base.Stop()
-	was := t.disarm()
-	return t.drop() || was
-}
-
-// Reset sets the timer to fire when the clock has counted d from now. It says
-// what Stop would have.
-func (t *driftingTimer) Reset(d time.Duration) bool {
-	c := t.c
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	was := t.disarm()
-	t.armed = c.pending.PushBack(t)
-	c.watch()
-	t.due = c.due(d)
-	t.rearm()
-	return t.drop() || was
-}
-
-type ticker struct{ t *driftingTimer }
-
-func (k ticker) Chan() <-chan time.Time { return k.t.ch }
-func (k ticker) Stop()                  { k.t.Stop() }
-
-func (k ticker) Reset(d time.Duration) {
-	if d <= 0 {
-		panic(errors.New("non-positive interval for Ticker.Reset"))
-	}
-	k.t.c.mu.Lock()
-	k.t.period = int64(d)
-	k.t.c.mu.Unlock()
-	k.t.Reset(d)
-}
-
 // SleepContext waits until the clock has counted d, or until ctx ends, whose
 // cause it then returns. If base parks its callers itself, it does so here too.
 func (c *DriftingClock) SleepContext(ctx context.Context, d time.Duration) error {
@@ -306,27 +179,25 @@ func (c *DriftingClock) SleepContext(ctx context.Context, d time.Duration) error
 // errRateChanged ends a nap that is to be begun anew.
 var errRateChanged = errors.New("the clock's rate has changed")
 
-// sleeper is one nap in base. A change of rate ends it.
-type sleeper struct{ cancel context.CancelCauseFunc }
-
-func (s *sleeper) rearm() { s.cancel(errRateChanged) }
+// nap is one sleep in base. A change of rate ends it.
+type nap struct{ cancel context.CancelCauseFunc }
 
 // nap sleeps in base until the clock should have counted due, and says whether
 // it still has to.
 func (c *DriftingClock) nap(ctx context.Context, base Sleeper, due int64) (again bool, err error) {
 	napping, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &sleeper{cancel}
+	n := &nap{cancel}
 	c.mu.Lock()
 	left := c.until(due)
-	e := c.pending.PushBack(s)
+	c.naps = append(c.naps, n)
 	c.mu.Unlock()
 
 	err = base.SleepContext(napping, left)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.pending.Remove(e)
+	c.naps = slices.DeleteFunc(c.naps, func(m *nap) bool { return m == n })
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)

@@ -177,7 +177,7 @@ func TestDriftingPassesSleepAndGoOn(t *testing.T) {
 		if err := Sleep(ctx, d, 0); err != why {
 			t.Errorf("got %v under an ended context", err)
 		}
-		if n := d.pending.Len(); n != 0 {
+		if n := len(d.timers) + len(d.naps); n != 0 {
 			t.Errorf("%d are still pending", n)
 		}
 	})
@@ -210,7 +210,7 @@ func TestDriftingTimerStopAndReset(t *testing.T) {
 		if timer.Stop() {
 			t.Error("Stop of a timer that fired said true")
 		}
-		if n := d.pending.Len(); n != 0 {
+		if n := len(d.timers) + len(d.naps); n != 0 {
 			t.Errorf("%d timers are still pending", n)
 		}
 	})
@@ -334,7 +334,7 @@ func TestDriftingConcurrently(t *testing.T) {
 		}
 		all.Wait()
 		k.Stop()
-		if n := d.pending.Len(); n != 0 {
+		if n := len(d.timers) + len(d.naps); n != 0 {
 			t.Errorf("%d timers are still pending", n)
 		}
 	})

@@ -119,18 +119,18 @@ func (s *store) acquire(i int32, ms int64, req *redlock.Request) (redlock.Reply,
 	if i < 0 {
 		i = s.add(req.Key)
 	}
-	v := s.slots[i].value
+	k := &s.slots[i]
 	switch {
-	case v.set && v.owner == req.Owner:
-		return fenced(redlock.Ours, req, v.fence), v.when
-	case v.set:
-		return fenced(redlock.Others, req, v.fence), v.when
-	case req.Fence > 0 && req.Fence <= v.fence:
-		return fenced(redlock.Gone, req, v.fence), 0
+	case k.set && k.owner == req.Owner:
+		return fenced(redlock.Ours, req, k.fence), k.when
+	case k.set:
+		return fenced(redlock.Others, req, k.fence), k.when
+	case req.Fence > 0 && req.Fence <= k.fence:
+		return fenced(redlock.Gone, req, k.fence), 0
 	}
-	v.owner, v.when, v.set, v.fence = req.Owner, ms+req.TTL.Milliseconds(), true, max(v.fence, req.Fence)
-	s.write(i, v)
-	return fenced(redlock.Done, req, v.fence), v.when
+	s.note(i)
+	k.owner, k.when, k.set, k.fence = req.Owner, ms+req.TTL.Milliseconds(), true, max(k.fence, req.Fence)
+	return fenced(redlock.Done, req, k.fence), k.when
 }
 
 // fenced is a reply that tells the node's own number, if one was proposed.
@@ -146,12 +146,12 @@ func (s *store) extend(i int32, ms int64, req *redlock.Request) (redlock.Reply, 
 	if reply, when := s.refuse(i, req); reply.Status != redlock.Done {
 		return reply, when
 	}
-	v := s.slots[i].value
-	if when := ms + req.TTL.Milliseconds(); when > v.when {
-		v.when = when
-		s.write(i, v)
+	k := &s.slots[i]
+	if when := ms + req.TTL.Milliseconds(); when > k.when {
+		s.note(i)
+		k.when = when
 	}
-	return redlock.Reply{Status: redlock.Done}, v.when
+	return redlock.Reply{Status: redlock.Done}, k.when
 }
 
 // release deletes the key.
@@ -208,8 +208,9 @@ func (s *store) Evict(key string) {
 // Flush drops everything, the fence numbers too.
 func (s *store) Flush() {
 	for i := range s.slots {
-		if v := s.slots[i].value; v.set || v.fence > 0 {
-			s.write(int32(i), value{})
+		if k := &s.slots[i]; k.set || k.fence > 0 {
+			s.note(int32(i))
+			k.value = value{}
 		}
 	}
 }
@@ -223,15 +224,17 @@ func (s *store) Rollback(to int64) {
 }
 
 // clear deletes a key; its fence number stays.
-func (s *store) clear(i int32) { s.write(i, value{fence: s.slots[i].fence}) }
+func (s *store) clear(i int32) {
+	s.note(i)
+	s.slots[i].set = false
+}
 
-// write overwrites what the node knows of a key.
-func (s *store) write(i int32, v value) {
+// note remembers what the node knows of a key, before a write.
+func (s *store) note(i int32) {
 	if s.keeps {
 		s.forget()
 		s.journal = append(s.journal, undo{s.now, i, s.slots[i].value})
 	}
-	s.slots[i].value = v
 }
 
 // forget lets go of what is out of a Rollback's reach. The room is used again
