@@ -210,6 +210,17 @@ func TestDriftingTimerStopAndReset(t *testing.T) {
 		if timer.Stop() {
 			t.Error("Stop of a timer that fired said true")
 		}
+		timer.Reset(time.Second)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !timer.Stop() {
+			t.Error("Stop said false though nobody had the value")
+		}
+		select {
+		case <-timer.Chan():
+			t.Error("a value was received after Stop")
+		default:
+		}
 		if n := len(d.timers) + len(d.naps); n != 0 {
 			t.Errorf("%d timers are still pending", n)
 		}
@@ -243,6 +254,29 @@ func TestDriftingTicker(t *testing.T) {
 		case <-time.After(time.Minute):
 		}
 	})
+	inBubble(t, func(t *testing.T, _ clockwork.Clock) {
+		base := clockwork.NewFakeClock()
+		k := Drifting(base, half).NewTicker(time.Second)
+		ticks := func() (n int) {
+			for synctest.Wait(); len(k.Chan()) > 0; synctest.Wait() {
+				<-k.Chan()
+				n++
+			}
+			return n
+		}
+		base.Advance(9 * time.Second) // at once: 4 ticks are missed, or come as one
+		if n := ticks(); n != 1 {
+			t.Errorf("ticked %d times", n)
+		}
+		base.Advance(time.Second - 1)
+		if n := ticks(); n != 0 {
+			t.Errorf("ticked %d times before the next", n)
+		}
+		base.Advance(1)
+		if n := ticks(); n != 1 {
+			t.Errorf("ticked %d times at the next", n)
+		}
+	})
 	for name, f := range map[string]func(){
 		"NewTicker": func() { Drifting(clockwork.NewFakeClock(), twice).NewTicker(0) },
 		"Reset":     func() { Drifting(clockwork.NewFakeClock(), twice).NewTicker(1).Reset(-1) },
@@ -256,6 +290,44 @@ func TestDriftingTicker(t *testing.T) {
 			f()
 		}()
 	}
+}
+
+// A ring of the base that was on its way as the rate changed does not count.
+func TestDriftingTimerIsNeverEarly(t *testing.T) {
+	t.Parallel()
+	base := &late{Clock: clockwork.NewFakeClock()}
+	d := Drifting(base, twice)
+	rang := 0
+	timer := d.AfterFunc(2*time.Second, func() { rang++ })
+	base.Clock.(*clockwork.FakeClock).Advance(time.Second - 1)
+	d.SetRate(half)
+	base.ring()
+	if rang != 0 {
+		t.Error("rang early")
+	}
+	timer.Stop()
+	base.Clock.(*clockwork.FakeClock).Advance(time.Hour)
+	base.ring()
+	if rang != 0 {
+		t.Error("rang after Stop")
+	}
+	timer.Reset(0)
+	base.ring()
+	base.ring()
+	if rang != 1 {
+		t.Errorf("rang %d times, want once", rang)
+	}
+}
+
+// late is a clock whose functions are called when the test calls ring.
+type late struct {
+	clockwork.Clock
+	ring func()
+}
+
+func (l *late) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	l.ring = f
+	return l.Clock.AfterFunc(d, func() {})
 }
 
 func TestDriftingOverFakeClock(t *testing.T) {

@@ -106,7 +106,7 @@ func (n *Network) resolve(c Config, usual Path, from, to string) path {
 		}
 	}
 	d := usual.Delay
-	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor), lossEnds: math.MinInt64}
+	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor)}
 	switch d.Law {
 	case Uniform:
 		p.law = uniform

@@ -158,7 +158,8 @@ func TestLoss(t *testing.T) {
 			}
 		}
 		want := ppm / 10
-		if off := lost - want; ppm%million == 0 && off != 0 || off < -600 || off > 600 || replies != 0 {
+		p := float64(ppm) / million
+		if off := float64(lost - want); math.Abs(off) > 5*math.Sqrt(sent*p*(1-p)) || replies != 0 {
 			t.Errorf("%d ppm: %d of %d lost, want about %d; and %d replies, want none", ppm, lost, sent, want, replies)
 		}
 	}
@@ -225,6 +226,32 @@ func TestDelaysKeepTheirLaw(t *testing.T) {
 		}
 		if got, bounded := n.LongestDelay(); bounded != (c.longest >= 0) || bounded && got != c.longest {
 			t.Errorf("%+v: longest delay %d, %v, want %d", c.delay, got, bounded, c.longest)
+		}
+	}
+}
+
+// A request and its reply, and the same message of another seed, client or node,
+// have delays of their own.
+func TestDelaysAreApart(t *testing.T) {
+	t.Parallel()
+	p := Path{Delay: Delay{Law: Uniform, Max: math.MaxInt64}}
+	c := Config{Request: p, Reply: p, Rules: []Rule{{Twice: true}}}
+	seen := map[int64]string{}
+	for seed := range uint64(3) {
+		n := made(t, c, seed)
+		for i := range 36 {
+			m := Message{Client: i % 2, Node: i / 2 % 3, Nth: uint32(i / 6 % 3), Reply: i/18 == 1}
+			f := n.Send(0, m)
+			for _, d := range []int64{f.At, f.Again - f.At} {
+				if d == math.MaxInt64-f.At { // the copy's instant is cut there
+					continue
+				}
+				name := fmt.Sprintf("seed %d, %+v", seed, m)
+				if other, ok := seen[d]; ok {
+					t.Errorf("%s has the delay of %s", name, other)
+				}
+				seen[d] = name
+			}
 		}
 	}
 }
@@ -362,6 +389,9 @@ func TestSendingAllocatesNothing(t *testing.T) {
 		}
 	}); a != 0 {
 		t.Errorf("a run of 100 messages allocates %v times, want 0", a)
+	}
+	if len(n.paths) != 12 || len(n.cuts) != 2 || len(n.rules) != 2 || len(n.sides) != 5 {
+		t.Errorf("after 100 runs it keeps %d paths, %d cuts, %d rules, %d sides: more than one run's", len(n.paths), len(n.cuts), len(n.rules), len(n.sides))
 	}
 }
 

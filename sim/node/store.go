@@ -240,7 +240,7 @@ func (s *store) note(i int32) {
 // forget lets go of what is out of a Rollback's reach. The room is used again
 // when it is as large as what is left.
 func (s *store) forget() {
-	for s.oldest < len(s.journal) && s.now-s.journal[s.oldest].at > s.horizon {
+	for s.oldest < len(s.journal) && s.now-s.journal[s.oldest].at >= s.horizon {
 		s.oldest++
 	}
 	if s.oldest > few && s.oldest > len(s.journal)/2 {
