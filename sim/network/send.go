@@ -88,7 +88,7 @@ func (n *Network) Reset(c Config, seed uint64, clients, nodes []string) {
 	n.paths = n.paths[:0]
 	for _, client := range clients {
 		for _, node := range nodes {
-			n.paths = append(n.paths, n.resolve(c, c.Request, client, node), n.resolve(c, c.Reply, node, client))
+			n.paths = append(n.paths, n.resolve(&c, &c.Request, client, node), n.resolve(&c, &c.Reply, node, client))
 		}
 	}
 	n.resolveCuts(c.Cuts, clients, nodes)
@@ -98,14 +98,14 @@ func (n *Network) Reset(c Config, seed uint64, clients, nodes []string) {
 
 // resolve returns the path from one machine to another: usual, unless c has one
 // of its own for them.
-func (n *Network) resolve(c Config, usual Path, from, to string) path {
+func (n *Network) resolve(c *Config, usual *Path, from, to string) path {
 	if len(c.Paths) > 0 {
 		n.name = append(append(append(n.name[:0], from...), '>'), to...)
 		if own, ok := c.Paths[string(n.name)]; ok {
-			usual = own
+			usual = &own
 		}
 	}
-	d := usual.Delay
+	d := &usual.Delay
 	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor)}
 	switch d.Law {
 	case Uniform:

@@ -409,12 +409,15 @@ func BenchmarkSend(b *testing.B) {
 			}
 		})
 	}
-	b.Run("Reset", func(b *testing.B) {
-		n := made(b, lossy, 1)
-		for i := range uint64(b.N) {
-			n.Reset(lossy, i, clients, nodes)
-		}
-	})
+	for name, c := range map[string]Config{"Reset": exponential, "Reset faults": lossy} {
+		b.Run(name, func(b *testing.B) {
+			clients, nodes := []string{"c1", "c2", "c3"}, []string{"A", "B", "C", "D", "E"}
+			var n Network
+			for i := range uint64(b.N) {
+				n.Reset(c, i, clients, nodes)
+			}
+		})
+	}
 }
 
 func Example() {
