@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/sim/network"
 	"driftlock/sim/node"
@@ -85,7 +86,9 @@ func (w *world) reset(sc Scenario) {
 	for i := range sc.Nodes {
 		n, c := w.nodes[i], &sc.Nodes[i]
 		n.set(c.Clock, sc.Faults, c.Name, int64(c.Quarantine))
-		n.Store.Reset(c.Config)
+		keeps := c.Config
+		keeps.Horizon = rolledBack(sc.Faults, c)
+		n.Store.Reset(keeps)
 		w.names = append(w.names, c.Name)
 	}
 	for i := range sc.Resources {
@@ -102,6 +105,18 @@ func (w *world) reset(sc Scenario) {
 	for i, f := range sc.Faults {
 		w.plan(i, &f)
 	}
+}
+
+// rolledBack is how far back a fault of the node may take its writes: what its
+// store must remember of them. Below 0: none does.
+func rolledBack(faults []Fault, n *Node) clock.Duration {
+	most := clock.Duration(-1)
+	for i := range faults {
+		if f := &faults[i]; f.On == n.Name && (f.Kind == "failover" || f.Kind == "crash") {
+			most = max(most, f.By+f.For+n.Quarantine+1)
+		}
+	}
+	return most
 }
 
 // plan queues the begin and the end of a fault.
