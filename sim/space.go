@@ -59,7 +59,7 @@ func Drift(bound clock.Drift) Space {
 // buffer cover, exactly (f_min of docs/drift-math.md), and often just so. No promise
 // of the lock breaks in it.
 func DriftCovered() Space {
-	sp := newSpace("drift", "clocks drift as far as the drift factor and the buffer cover, and no further")
+	sp := newSpace("drift", "clocks drift as far as factor and buffer cover, and no further")
 	sp.covered = true
 	return sp
 }
@@ -67,7 +67,7 @@ func DriftCovered() Space {
 // DriftWide is the space "drift-wide": clocks drift up to 20 % more than the
 // drift factor and the buffer cover. Breaks are to be found, but not everywhere.
 func DriftWide() Space {
-	sp := newSpace("drift-wide", "clocks drift up to 20 % more than the drift factor and the buffer cover")
+	sp := newSpace("drift-wide", "clocks drift up to 20 % more than factor and buffer cover")
 	sp.covered, sp.beyond = true, 200_000
 	return sp
 }
@@ -77,7 +77,7 @@ func DriftWide() Space {
 // trusted to its end. With the factor and the TTLs that it draws every one of its
 // scenarios breaks I2: it proves that the alarm works.
 func Canary() Space {
-	sp := newSpace("canary", "clocks drift twice as far as the drift factor and the buffer cover: every lease breaks")
+	sp := newSpace("canary", "clocks drift twice as far as factor and buffer cover: every lease breaks")
 	sp.covered, sp.beyond, sp.certain = true, 1_000_000, true
 	return sp.Without("loss").Without("delay")
 }

@@ -1,0 +1,144 @@
+// Command replay runs simulated lock scenarios: it searches for one in which
+// the lock's promise breaks, and tells step by step why it did.
+//
+// main.go has the exit statuses, output.go where things are written, and each
+// subcommand a file of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses. They are part of what scripts rely on (docs/design.md, section 9).
+const (
+	statusHeld     = 0
+	statusBroke    = 1 // an invariant broke; of scenarios: a verdict was not the expected one
+	statusMisuse   = 2 // bad arguments, or a bad file
+	statusDiffered = 3 // two runs of one scenario differed
+	statusFault    = 4 // a fault of the tool, or of the machine it runs on
+)
+
+const statusHelp = `Exit status: 0 held, 1 an invariant broke, 2 bad arguments or file,
+3 two runs of one scenario differed, 4 a fault of the tool or the machine.`
+
+func main() {
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to tell, not to die of
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	a := &app{in: os.Stdin, out: newStream(os.Stdout), err: newStream(os.Stderr), self: self(os.Args[0])}
+	os.Exit(a.execute(ctx, os.Args[1:]))
+}
+
+// app is one call of the program.
+type app struct {
+	in   io.Reader
+	out  *stream
+	err  *stream
+	self []string // how the program was called, for the commands it prints
+}
+
+// failure is an error with the exit status that it leads to; without an error
+// the status has been explained already.
+type failure struct {
+	status int
+	err    error
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit status %d", f.status)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// fail ends a command with a status and a message.
+func fail(status int, format string, a ...any) error {
+	return &failure{status, fmt.Errorf(format, a...)}
+}
+
+// ended ends a command with a status that needs no message.
+func ended(status int) error {
+	if status == statusHeld {
+		return nil
+	}
+	return &failure{status: status}
+}
+
+// execute runs a command line and returns its exit status.
+func (a *app) execute(ctx context.Context, args []string) (status int) {
+	defer func() {
+		if v := recover(); v != nil {
+			fmt.Fprintf(a.err, "replay: a fault of this tool, please report it with the command: %v\n%s", v, debug.Stack())
+			status = statusFault
+		}
+	}()
+	root := a.root()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	status = a.statusOf(cmd, err)
+	if err := a.out.failed(); err != nil {
+		fmt.Fprintf(a.err, "replay: cannot write to standard output: %v\n", err)
+		return statusFault
+	}
+	return status
+}
+
+// statusOf tells an error and returns its exit status. What is no failure comes
+// from reading the command line.
+func (a *app) statusOf(cmd *cobra.Command, err error) int {
+	if err == nil {
+		return statusHeld
+	}
+	var f *failure
+	if errors.As(err, &f) {
+		if f.err != nil {
+			fmt.Fprintf(a.err, "replay: %v\n", f.err)
+		}
+		return f.status
+	}
+	fmt.Fprintf(a.err, "replay: %v\nTry: %s --help\n", err, strings.Join(append(a.self[:len(a.self):len(a.self)], strings.Fields(cmd.CommandPath())[1:]...), " "))
+	return statusMisuse
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "replay",
+		Short: "Find out when and why a distributed lock breaks its promise",
+		Long: `replay runs the lock of this project in a simulated world of drifting clocks,
+delays, pauses and crashes, the same way every time.
+
+` + statusHelp,
+		Example: `  replay search                            find a run in which the lock breaks
+  replay run driftlock-drift-wide-7.json   that run again, step by step
+  replay scenarios                         the catalogue of known failures`,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(a.runCommand(), a.searchCommand(), a.scenariosCommand())
+	return root
+}
+
+// self is how the program was called: as a user would type it again.
+func self(arg0 string) []string {
+	if strings.Contains(filepath.ToSlash(arg0), "/go-build") { // go run puts it there
+		return []string{"go", "run", "./cmd/replay"}
+	}
+	return []string{arg0}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"driftlock/sim/timeline"
+
+	"golang.org/x/term"
+)
+
+// stream is standard output or standard error: it remembers the first error,
+// and whether a person looks at it.
+type stream struct {
+	mu       sync.Mutex
+	w        io.Writer
+	err      error
+	optional bool // an error changes nothing
+	terminal bool
+}
+
+func newStream(f *os.File) *stream {
+	return &stream{w: f, terminal: term.IsTerminal(int(f.Fd())), optional: f == os.Stderr}
+}
+
+// Write is io.Writer's. After an error nothing more is written.
+func (s *stream) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		_, s.err = s.w.Write(b)
+	}
+	if s.err != nil && !s.optional {
+		return 0, s.err
+	}
+	return len(b), nil
+}
+
+// failed is the first error of a Write.
+func (s *stream) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// style is how text for people is written to the stream. NO_COLOR is
+// https://no-color.org.
+func (s *stream) style() timeline.Style {
+	return timeline.Style{Color: s.terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// people is where text for people goes: standard output, unless that is for
+// programs.
+func (a *app) people(json bool) *stream {
+	if json {
+		return a.err
+	}
+	return a.out
+}
+
+// keep writes text to a file of its own in the current folder: name.json, or if
+// that has another text already, name-2.json and so on. It returns the name.
+func keep(name string, text []byte) (string, error) {
+	for n := 1; ; n++ {
+		file := name + ".json"
+		if n > 1 {
+			file = fmt.Sprintf("%s-%d.json", name, n)
+		}
+		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		switch {
+		case err == nil:
+			return file, fill(f, text)
+		case !errors.Is(err, os.ErrExist):
+			return "", err
+		}
+		if old, err := os.ReadFile(file); err == nil && string(old) == string(text) {
+			return file, nil
+		}
+	}
+}
+
+// fill writes a new file, and takes it away again if that fails.
+func fill(f *os.File, text []byte) error {
+	_, err := f.Write(text)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return err
+}
+
+// fileName makes a name for a file of any text.
+func fileName(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>| `, r) || r < ' ' {
+			return '-'
+		}
+		return r
+	}, filepath.Base(s))
+}
+
+// command is a command line that can be typed.
+func command(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, a := range argv {
+		quoted[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n'\"\\$&;|<>()*?[]#~`!") {
+			quoted[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}

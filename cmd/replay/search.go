@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"driftlock/sim"
+
+	"github.com/spf13/cobra"
+)
+
+// Where search looks when nothing is asked for: breaks are to be found there, and
+// the TTL and the clocks of the first are such as people have.
+const (
+	defaultSpace = "drift-wide"
+	defaultFirst = 7
+)
+
+// searchFlags are the options of search.
+type searchFlags struct {
+	space        string
+	seeds, first uint64
+	jobs, stop   int
+	json         bool
+}
+
+func (a *app) searchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use:   "search",
+		Short: "Look for a run in which the lock breaks its promise, and say why it does",
+		Long: `search runs seed after seed of a space on all cores. Each break it finds it
+explains in about a screen, and writes to a scenario file in the current folder,
+from which it replays even after the space has changed. Ctrl-C ends it with what
+was found so far. Without arguments it begins at seed 7 of drift-wide, where TTL
+and clocks are ordinary ones.
+
+` + statusHelp,
+		Example: `  replay search
+  replay search --space drift --seeds 100000
+  replay search --stop 3 --first 1000
+  replay search --json | jq '.argv'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			sp, err := sim.FindSpace(f.space)
+			switch {
+			case err != nil:
+				return fmt.Errorf("--space: %w", err)
+			case f.jobs < 0:
+				return fmt.Errorf("--jobs %d: must be at least 1, or 0 for one a core", f.jobs)
+			case f.stop < 1:
+				return fmt.Errorf("--stop %d: must be at least 1", f.stop)
+			}
+			if !cmd.Flags().Changed("space") && !cmd.Flags().Changed("first") {
+				f.first = defaultFirst
+			}
+			return a.search(cmd, sp, f)
+		},
+	}
+	cmd.Flags().StringVar(&f.space, "space", defaultSpace, "the `space` to search: "+spaceNames())
+	cmd.Flags().Uint64Var(&f.seeds, "seeds", 10_000, "how `many` seeds to look at; 0: until stopped")
+	cmd.Flags().Uint64Var(&f.first, "first", 1, "the first `seed`")
+	cmd.Flags().IntVar(&f.jobs, "jobs", 0, "how `many` run at once; 0: one a core")
+	cmd.Flags().IntVar(&f.stop, "stop", 1, "stop after so `many` breaks")
+	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a break on standard output; text for people goes to standard error")
+	return cmd
+}
+
+func spaceNames() string {
+	var text string
+	for i, sp := range sim.Spaces() {
+		if i > 0 {
+			text += ", "
+		}
+		text += sp.Name()
+	}
+	return text
+}
+
+func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
+	ctx := cmd.Context()
+	w := a.people(f.json)
+	if _, err := fmt.Fprint(w, "Space "+sp.Describe()); err != nil {
+		return written(err)
+	}
+	begin := time.Now()
+	bar := a.newProgress(f.seeds, "seeds")
+	var last sim.Progress
+	s := sim.Search{Space: sp, Seeds: f.seeds, First: f.first, Jobs: f.jobs, Stop: f.stop, On: func(p sim.Progress) {
+		last = p
+		bar.at(p.Seeds, worst(p))
+	}}
+	found := 0
+	for b := range s.Run(ctx) {
+		bar.done()
+		if b.Err != nil {
+			return fail(statusFault, "seed %d of %s: %w", b.Seed, sp.Name(), b.Err)
+		}
+		found++
+		if err := a.tellBreak(w, sp, b, f.json, time.Since(begin)); err != nil {
+			return err
+		}
+	}
+	bar.done()
+	sum := fmt.Sprintf("\n%d seeds in %v: %d broke, %s", last.Seeds, time.Since(begin).Round(time.Millisecond), last.Breaks, worst(last))
+	if ctx.Err() != nil {
+		sum += "; stopped before the end"
+	}
+	fmt.Fprintln(w, sum+".")
+	if found > 0 {
+		return ended(statusBroke)
+	}
+	if unseen := unseen(last.Probes); unseen != "" {
+		fmt.Fprintf(w, "Never seen in these runs: %s.\n", unseen)
+	}
+	return nil
+}
+
+// worst is the smallest margin so far.
+func worst(p sim.Progress) string {
+	if p.Leases == 0 {
+		return "no lease yet"
+	}
+	return fmt.Sprintf("worst margin %v (seed %d)", p.Worst, p.Seed)
+}
+
+// unseen are the dangerous states that no run reached: of them a search says
+// nothing.
+func unseen(p sim.Probes) string {
+	var list []string
+	for i, n := range p {
+		if n == 0 {
+			list = append(list, sim.Probe(i).String())
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// tellBreak explains a break and keeps its scenario.
+func (a *app) tellBreak(w *stream, sp sim.Space, b sim.Break, asJSON bool, after time.Duration) error {
+	sub, err := a.seeded(sp.Name(), b.Seed)
+	if err != nil {
+		return err
+	}
+	file, unkept := keep("driftlock-"+fileName(sub.name), sub.sc.AppendJSON(nil))
+	if unkept == nil {
+		sub.argv = a.argv("run", file)
+	}
+	h, err := history(sub.sc)
+	if err != nil {
+		return err
+	}
+	if h.Hash() != b.Hash {
+		return fail(statusDiffered, "seed %d of %s did not repeat itself: hashes %v and %v", b.Seed, sp.Name(), b.Hash, h.Hash())
+	}
+	v := sim.Check(h)
+	if asJSON {
+		if err := reportOf(sub.name, v, sub.argv).write(a.out); err != nil {
+			return written(err)
+		}
+	}
+	fmt.Fprintf(w, "\nSeed %d, after %s:\n\n", b.Seed, after.Round(time.Millisecond))
+	if err := a.screen(w, sub, h, v); err != nil {
+		return written(err)
+	}
+	if unkept != nil {
+		return fail(statusFault, "the scenario could not be written: %w", unkept)
+	}
+	return nil
+}
