@@ -122,7 +122,7 @@ delays, pauses and crashes, the same way every time.
 
 ` + statusHelp,
 		Example: `  replay search                            find a run in which the lock breaks
-  replay run driftlock-drift-wide-7.json   that run again, step by step
+  replay run driftlock-drift-wide-24.json   that run again, step by step
   replay scenarios                         the catalogue of known failures`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,

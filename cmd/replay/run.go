@@ -41,7 +41,7 @@ machine says, who, and what. Instants between the steps (──) are those that 
 machine notices.
 
 ` + statusHelp,
-		Example: `  replay run driftlock-drift-wide-7.json
+		Example: `  replay run driftlock-drift-wide-24.json
   replay run --space drift --seed 4711 --level all
   replay run --json FILE | jq .margin_ns
   replay scenarios --print chrony-slew | sed 's|13/12|101/100|' | replay run -`,

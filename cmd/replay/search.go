@@ -14,7 +14,7 @@ import (
 // the TTL and the clocks of the first are such as people have.
 const (
 	defaultSpace = "drift-wide"
-	defaultFirst = 7
+	defaultFirst = 24
 )
 
 // searchFlags are the options of search.
@@ -33,7 +33,7 @@ func (a *app) searchCommand() *cobra.Command {
 		Long: `search runs seed after seed of a space on all cores. Each break it finds it
 explains in about a screen, and writes to a scenario file in the current folder,
 from which it replays even after the space has changed. Ctrl-C ends it with what
-was found so far. Without arguments it begins at seed 7 of drift-wide, where TTL
+was found so far. Without arguments it begins at seed 24 of drift-wide, where TTL
 and clocks are ordinary ones.
 
 ` + statusHelp,
