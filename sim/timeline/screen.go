@@ -79,7 +79,7 @@ func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
 			p.para(s.head, s.text)
 		}
 	}
-	p.assumptions(v, x)
+	p.assumptions(c, v, x)
 	p.rest(c, v, x)
 }
 
@@ -96,8 +96,14 @@ var beyond = map[sim.Assumption]string{
 
 // assumptions says what of the run lies beyond the lock's promise; a break that
 // this does not explain is the lock's own.
-func (p *page) assumptions(v sim.Verdict, x sim.Violation) {
-	if !sim.Explained(x.Invariant, v.Unmet) {
+func (p *page) assumptions(c cast, v sim.Verdict, x sim.Violation) {
+	switch {
+	case x.Invariant == sim.I4: // no assumption is about progress
+		return
+	case x.Invariant == sim.I3 && !c.Lock.Fencing:
+		p.para("Not promised: ", "that a resource takes no stale write, without fence numbers.")
+		return
+	case !sim.Explained(x.Invariant, v.Unmet):
 		p.para("BUG: ", "nothing in this run is beyond what the lock promises. It is a fault of the lock, or of the simulator.")
 		return
 	}
