@@ -28,9 +28,10 @@ const (
 	maxFaults   = 10_000 // in a scenario
 	maxSteps    = 10_000 // of all clients together
 	maxRepeat   = 1_000_000
-	maxName     = 64   // bytes of a name or a key
-	maxText     = 4096 // bytes of a text for people
-	maxProblems = 20   // told in one go
+	maxWork     = 10_000_000 // steps of one client, its repeats counted; pauses between attempts
+	maxName     = 64         // bytes of a name or a key
+	maxText     = 4096       // bytes of a text for people
+	maxProblems = 20         // told in one go
 
 	day       = 24 * clock.Duration(time.Hour)
 	maxSpan   = 30 * day       // of true time, or of a clock's
@@ -42,6 +43,10 @@ const (
 
 // Check says everything that is wrong with the scenario, in the order of its
 // fields: each is a *FieldError, and all are joined. Nil: it can be run.
+//
+// A scenario has 1 to 64 nodes and as many clients, at most 10,000 steps, faults,
+// cuts and rules each, durations of up to 30 days, wall clocks that are offset
+// and stepped by up to 10 years, and rates from 1/100 to 100.
 func (s *Scenario) Check() error {
 	c := scenarioCheck{s: s}
 	c.head()
@@ -240,8 +245,8 @@ func (c *scenarioCheck) retry(r *Retry) {
 	switch {
 	case r.Max < r.Min:
 		c.say(at("lock.retry.max"), "%v: must be at least min, %v", r.Max, r.Min)
-	case r.Tries == 0 && r.Max < clock.Duration(time.Microsecond):
-		c.say(at("lock.retry.max"), "%v: must be at least 1µs where tries has no limit: otherwise the attempts never end", r.Max)
+	case r.Tries == 0 && c.s.Until/maxWork >= r.Max:
+		c.say(at("lock.retry.max"), "%v: must be more than until/%d, %v, where tries has no limit: otherwise the attempts hardly end", r.Max, maxWork, c.s.Until/maxWork)
 	}
 }
 
@@ -309,8 +314,8 @@ func (c *scenarioCheck) clients() {
 		c.name(p.in("name"), cl.Name, len(c.s.Nodes)+i)
 		c.clock(p, cl.Clock)
 		c.oneOfOr(p.in("lives"), string(cl.Lives), lives)
-		if cl.Repeat < 0 || cl.Repeat > maxRepeat {
-			c.say(p.in("repeat"), "%d: must be from 0 to %d", cl.Repeat, maxRepeat)
+		if most := min(maxRepeat, maxWork/max(1, len(cl.Steps))); cl.Repeat < 0 || cl.Repeat > max(1, most) {
+			c.say(p.in("repeat"), "%d: must be from 0 to %d for so many steps", cl.Repeat, max(1, most))
 		}
 		if steps += len(cl.Steps); steps > maxSteps {
 			c.say(p.in("steps"), "%d steps so far: all clients together may have %d", steps, maxSteps)
