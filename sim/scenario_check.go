@@ -308,7 +308,7 @@ func (c *scenarioCheck) clients() {
 	if !c.count("clients", len(c.s.Clients)) {
 		return
 	}
-	steps := 0
+	steps, acquired := 0, map[string]bool{}
 	for i := range c.s.Clients {
 		cl, p := &c.s.Clients[i], place{list: "clients", i: i}
 		c.name(p.in("name"), cl.Name, len(c.s.Nodes)+i)
@@ -321,8 +321,9 @@ func (c *scenarioCheck) clients() {
 			c.say(p.in("steps"), "%d steps so far: all clients together may have %d", steps, maxSteps)
 			return
 		}
+		clear(acquired)
 		for j := range cl.Steps {
-			c.step(place{list: "clients", i: i, sub: "steps", j: j}, cl.Steps, j)
+			c.step(place{list: "clients", i: i, sub: "steps", j: j}, &cl.Steps[j], acquired)
 		}
 	}
 }
@@ -378,9 +379,9 @@ func (c *scenarioCheck) key(p place, key string) {
 	}
 }
 
-// step is the line i of one client's workload.
-func (c *scenarioCheck) step(p place, steps []Step, i int) {
-	st := &steps[i]
+// step is one line of a client's workload; acquired are the keys of those before
+// it that acquire.
+func (c *scenarioCheck) step(p place, st *Step, acquired map[string]bool) {
 	if !c.oneOf(p.in("do"), st.Do, stepKinds) {
 		return
 	}
@@ -389,12 +390,13 @@ func (c *scenarioCheck) step(p place, steps []Step, i int) {
 		c.none(p.in("key"), st.Key != "", st.Do)
 	case "acquire":
 		c.key(p.in("key"), st.Key)
+		acquired[st.Key] = true
 	default:
 		if st.Do == "write" {
 			c.target(p.in("to"), st.To)
 		}
 		c.key(p.in("key"), st.Key)
-		if st.Key != "" && !acquires(steps[:i], st.Key) {
+		if st.Key != "" && !acquired[st.Key] {
 			c.say(p.in("key"), "no step before this one acquires %s", shown(st.Key))
 		}
 	}
@@ -407,15 +409,6 @@ func (c *scenarioCheck) step(p place, steps []Step, i int) {
 	} else if st.TTL != 0 {
 		c.ttl(p.in("ttl"), st.TTL)
 	}
-}
-
-func acquires(steps []Step, key string) bool {
-	for i := len(steps) - 1; i >= 0; i-- {
-		if steps[i].Do == "acquire" && steps[i].Key == key {
-			return true
-		}
-	}
-	return false
 }
 
 // length is how long a step lasts: for a time or, of a hold, for a share of the
