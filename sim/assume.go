@@ -251,11 +251,11 @@ func (a *assumer) stops() {
 			c := &a.sc.Clients[j]
 			switch {
 			case c.Name != f.On:
-			case f.Kind == "suspend" && c.Lives == Monotonic:
+			case f.Kind == "suspend" && a.sc.lives(j) == Monotonic:
 				a.say(A4, "%s was suspended for %v, and the clock it lives on stood still", c.Name, f.For)
-			case f.Kind == "freeze" && c.Lives == Wall:
+			case f.Kind == "freeze" && a.sc.lives(j) == Wall:
 				a.say(A4, "the wall clock that %s lives on stood still for %v", c.Name, f.For)
-			case f.Kind == "step" && f.By < 0 && c.Lives == Wall:
+			case f.Kind == "step" && f.By < 0 && a.sc.lives(j) == Wall:
 				a.say(A4, "the wall clock that %s lives on was set back by %v", c.Name, -f.By)
 			}
 		}

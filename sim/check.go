@@ -40,6 +40,7 @@ type checker struct {
 // lease is a Lease in the making.
 type lease struct {
 	Lease
+	grant    int // which acquisition it is of: extensions that come too late, and a token's in other hands, are of the same
 	client   int
 	key      Text
 	owner    Text
@@ -52,7 +53,9 @@ type lease struct {
 type block struct {
 	Block
 	key, owner Text
-	changed    int64 // true time of its last change
+	changed    int64  // true time of its last change
+	client     int16  // that set the key
+	nth        uint32 // by which of its messages; 0: it is there since a fault
 }
 
 func (c *checker) check(h *History) *Verdict {
@@ -123,12 +126,12 @@ func (c *checker) take(e *Event) {
 	case Extended:
 		c.extend(e)
 	case Releasing:
-		c.tell(e.Owner, e.At)
+		c.tell(e)
 	case Lost:
-		c.tell(e.Owner, e.At)
+		c.tell(e)
 	case Unextended:
 		if e.Value == 1 {
-			c.tell(e.Owner, e.At)
+			c.tell(e)
 		}
 	case Faulted:
 		if e.Client >= 0 && c.h.scenario.Faults[e.Value].Kind == "crash" {
@@ -155,12 +158,19 @@ func (c *checker) take(e *Event) {
 
 // clock is the one that a client lives on.
 func (c *checker) clock(client int) *line {
-	return c.clients[client].lives(c.h.scenario.Clients[client].Lives)
+	return c.clients[client].lives(c.h.scenario.lives(client))
 }
 
 func (c *checker) grant(e *Event, late bool) {
-	l := lease{client: int(e.Client), key: e.Key, owner: e.Owner, deadline: e.Value, ttl: int64(e.Nth) * 1e6, told: never}
+	l := lease{grant: len(c.leases), client: int(e.Client), key: e.Key, owner: e.Owner, deadline: e.Value, ttl: int64(e.Nth) * 1e6, told: never}
 	l.Lease = Lease{Client: c.h.scenario.Clients[e.Client].Name, Key: c.h.Text(e.Key), Owner: c.h.Text(e.Owner), Granted: e.At, Proc: int(e.Proc), Late: late}
+	if e.Kind == Extended {
+		for i := range c.leases {
+			if o := &c.leases[i]; o.owner == l.owner && o.key == l.key {
+				l.grant = o.grant
+			}
+		}
+	}
 	c.leases = append(c.leases, l)
 }
 
@@ -184,11 +194,13 @@ func (c *checker) extend(e *Event) {
 	c.grant(e, false) // a token handed over from elsewhere
 }
 
-// tell ends trust in all leases of an owner.
-func (c *checker) tell(owner Text, at int64) {
+// tell ends trust in the leases of an owner that the client of e has. If it has
+// none, somebody gave it the token, and trust ends in all of that owner.
+func (c *checker) tell(e *Event) {
+	own := slices.ContainsFunc(c.leases, func(l lease) bool { return l.owner == e.Owner && l.client == int(e.Client) })
 	for i := range c.leases {
-		if l := &c.leases[i]; l.owner == owner {
-			l.told = min(l.told, at)
+		if l := &c.leases[i]; l.owner == e.Owner && (!own || l.client == int(e.Client)) {
+			l.told = min(l.told, e.At)
 		}
 	}
 }
@@ -198,6 +210,11 @@ func (c *checker) settle(l *lease) {
 	clock := c.clock(l.client)
 	l.Deadline = clock.reach(l.Granted, l.deadline)
 	l.TrustEnds = max(l.Granted, min(l.Deadline, l.told))
+	if c.attemptOf(l.owner) == nil && !slices.ContainsFunc(c.blocks, func(b block) bool { return b.owner == l.owner }) {
+		// Its lock asks no node.
+		l.ExclusionEnds, l.Lapse = l.TrustEnds, l.Deadline
+		return
+	}
 	l.ExclusionEnds = c.excluded(l, func(b *block) int64 { return b.To })
 	l.Lapse = c.excluded(l, func(b *block) int64 { return b.Lapse })
 	for i := range c.blocks {
@@ -280,25 +297,28 @@ func (c *checker) close(i int, at int64, why BlockEnd) {
 
 // execute notes what a request did to a node's key.
 func (c *checker) execute(e *Event) {
-	i := c.opened(e.Node, e.Key)
 	if e.Status != redlock.Done {
 		return
 	}
-	if e.Op != redlock.OpAcquire && i >= 0 && e.At < c.lapse(&c.blocks[i]) {
-		c.owned(e, c.blocks[i].owner)
+	i := c.opened(e.Node, e.Key)
+	there := i >= 0 && e.At < c.lapse(&c.blocks[i])
+	if there && !node.Acquires(e.Op) {
+		c.owned(e, &c.blocks[i])
 	}
-	switch {
-	case e.Op == redlock.OpRelease && i >= 0 && c.blocks[i].owner == e.Owner:
+	switch effect := node.EffectOf(e.Op, there); {
+	case effect == node.Deletes && i >= 0 && c.blocks[i].owner == e.Owner:
 		c.close(i, e.At, Freed)
-	case e.Op == redlock.OpRelease && i >= 0:
+	case effect == node.Deletes && i >= 0:
 		c.close(i, e.At, Deleted)
-	case e.Op == redlock.OpExtend && i >= 0 && c.blocks[i].owner == e.Owner:
+	case effect == node.Prolongs && i >= 0:
 		c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
-	case e.Op == redlock.OpAcquire || e.Op == redlock.OpExtend:
+	case effect == node.Sets:
 		if i >= 0 {
 			c.close(i, e.At, Deleted)
 		}
 		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
+		b := &c.blocks[len(c.blocks)-1]
+		b.client, b.nth = e.Client, e.Nth
 	}
 }
 

@@ -289,6 +289,8 @@ func TestTidy(t *testing.T) {
 		"lost after the bound":       {1000, func(h tale) { h.at(bound+1, Event{Kind: Sent, Client: 0, Node: 1, Value: -1}) }, []time.Duration{-690 * time.Millisecond}},
 		"the delay has no bound":     {1000, func(h tale) { h.scenario.Network.Reply.Delay = network.Delay{Law: network.Pareto, Min: ms} }, nil},
 		"the release came in time":   {1000, func(h tale) { h.executed(bound, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, nil},
+		"the run ends at the bound":  {1000, func(h tale) { h.scenario.Until, h.scenario.Grace = clock.Duration(bound-1), 1 }, []time.Duration{-690 * time.Millisecond}},
+		"the run ends 1 ns before":   {1000, func(h tale) { h.scenario.Until, h.scenario.Grace = clock.Duration(bound-2), 1 }, nil},
 		"the release came 1 ns late": {1000, func(h tale) { h.executed(bound+1, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, []time.Duration{-1}},
 	} {
 		h := told(2, 3)

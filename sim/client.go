@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/bits"
 	"time"
 
 	"driftlock/redlock"
@@ -47,7 +48,7 @@ type lane struct {
 func (c *client) reset(conf *Client) {
 	c.conf, c.dead, c.procs, c.readAt = conf, false, c.procs[:0], -1
 	c.set(conf.Clock, c.w.sc.Faults, conf.Name, 0)
-	c.clock = c.lives(conf.Lives)
+	c.clock = c.lives(c.w.sc.lives(c.id))
 	n := len(c.w.sc.Nodes)
 	if cap(c.lanes) < n {
 		c.lanes, c.sent = make([]lane, n), make([]uint32, n)
@@ -92,7 +93,7 @@ func (l *lane) pump() {
 		return
 	}
 	c.w.out++
-	c.w.send(c, l.Node, reqs, l.gen)
+	c.w.send(c, l.Node, reqs, l.gen, nil)
 	l.due = max(1, c.when(later(c.local(), c.w.giveUp())))
 	l.alarm.set(c.w, l.due, evGiveUp, c.id, l.Node, int32(l.Node))
 }
@@ -165,29 +166,39 @@ func (c *client) Close() error { return nil }
 
 // Broadcast is redlock.Transport's. It parks the process that runs.
 func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
+	return c.broadcast(ctx, &req, timeout, 1<<len(c.lanes)-1, false)
+}
+
+// broadcast asks the nodes whose bit is set, in their lanes or loose.
+func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
 	return func(yield func(redlock.Reply) bool) {
 		w := c.w
 		r := w.running("Broadcast", c)
+		asked, heard := bits.OnesCount64(which), ^which
 		if r.refused() {
-			redlock.Silence(len(c.lanes), 0, ErrEnded, yield)
+			redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
 			return
 		}
-		x := w.newCall(r, len(c.lanes))
+		x := w.newCall(r, asked)
 		defer func() { x.left, r.call = true, nil; x.free() }()
-		now, req := c.local(), &req
+		now := c.local()
 		w.note(Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(timeout)})
 		due := c.when(later(now, timeout))
 		for i := range c.lanes {
-			l := &c.lanes[i]
-			l.Push(time.Duration(now), req, timeout, x)
-			if !l.dirty {
-				l.dirty = true
-				w.dirty = append(w.dirty, l)
+			switch l := &c.lanes[i]; {
+			case which>>i&1 == 0:
+			case loose:
+				w.sendLoose(c, i, req, x)
+			default:
+				l.Push(time.Duration(now), req, timeout, x)
+				if !l.dirty {
+					l.dirty = true
+					w.dirty = append(w.dirty, l)
+				}
 			}
 		}
 		r.rang = false
-		heard := uint64(0)
-		for i := range c.lanes {
+		for i := range asked {
 			for i >= len(x.got) {
 				var why error
 				switch {
@@ -212,6 +223,23 @@ func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout tim
 			}
 		}
 	}
+}
+
+// To is a way to the nodes whose bit is set. Loose, each request has a connection
+// of its own, as with a client library that keeps a pool of them: one request may
+// overtake another, and each is answered or lost by itself.
+func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which, loose} }
+
+// way is some of the client's ways to its nodes.
+type way struct {
+	*client
+	which uint64
+	loose bool
+}
+
+// Broadcast is redlock.Transport's, to some of the nodes.
+func (y way) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
+	return y.broadcast(ctx, &req, timeout, y.which, y.loose)
 }
 
 // ---- the clock

@@ -14,7 +14,7 @@ func (c *checker) mutex() {
 		late := &c.leases[j]
 		for i := range c.leases {
 			early := &c.leases[i]
-			if early.key != late.key || early.owner == late.owner || !before(early, i, late, j) ||
+			if early.key != late.key || early.grant == late.grant || !before(early, i, late, j) ||
 				late.Granted >= early.TrustEnds || late.TrustEnds <= late.Granted {
 				continue
 			}

@@ -70,7 +70,7 @@ func (c *checker) stored(e *Event) {
 		if a.resource != e.Node || o.key != l.key {
 			continue
 		}
-		if mine.lease < a.lease {
+		if l.grant < o.grant {
 			c.verdict.Violations = append(c.verdict.Violations, Violation{
 				Invariant: I3, At: e.At, Client: l.Client, Key: l.Key, Lease: mine.lease, Other: a.lease,
 				Text: fmt.Sprintf("%s accepted a write of %s, whose lease on %q was granted at %v, after one of %s, who was granted it at %v",

@@ -2,20 +2,35 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"driftlock/clock"
+	"driftlock/sim/node"
 )
 
-// owned is I5: a release or an extend touches only keys of its own acquisition.
-// Holder is whose key the node had, unexpired, when it carried out the release
-// or extend e.
-func (c *checker) owned(e *Event, holder Text) {
-	if holder == e.Owner {
+// owned is I5: a release or an extend touches only keys of its own acquisition. B
+// is the key that the node had, unexpired, when it carried out the release or
+// extend e. An owner value of several acquisitions does not make them one.
+func (c *checker) owned(e *Event, b *block) {
+	if b.owner == e.Owner && !c.ofAnother(e, b) {
 		return
 	}
 	sc := &c.h.scenario
 	c.verdict.Violations = append(c.verdict.Violations, Violation{
 		Invariant: I5, At: e.At, Client: sc.Clients[e.Client].Name, Key: c.h.Text(e.Key), Lease: -1, Other: -1,
-		Text: fmt.Sprintf("%s's %v of %q on %s, carried out at %v, touched a key of another acquisition", sc.Clients[e.Client].Name, e.Op, c.h.Text(e.Key), sc.Nodes[e.Node].Name, clock.Duration(e.At)),
+		Text: fmt.Sprintf("%s's %s of %q on %s, carried out at %v, touched a key of another acquisition", sc.Clients[e.Client].Name, node.Word(e.Op), c.h.Text(e.Key), sc.Nodes[e.Node].Name, clock.Duration(e.At)),
 	})
+}
+
+// ofAnother says that a key which has the owner value of e is of another attempt
+// all the same: the client sent e before it asked for that key, or another client
+// asked for it though this one has made an attempt with that value.
+func (c *checker) ofAnother(e *Event, b *block) bool {
+	if b.nth == 0 {
+		return false
+	}
+	if b.client == e.Client {
+		return e.Nth < b.nth
+	}
+	return slices.ContainsFunc(c.attempts, func(a attempt) bool { return a.owner == e.Owner && a.client == e.Client })
 }

@@ -5,6 +5,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/redlock"
+	"driftlock/sim/node"
 )
 
 // I6: results tell the truth. Each check looks at one result as its user got it
@@ -37,12 +38,13 @@ func (c *checker) honestExtension(e *Event, ended int64) {
 }
 
 // honestRefusal: "held by another" needs a quorum that said so, the attempt's
-// own grants counted; an outage is never that.
+// own grants counted, and another's key on one node at least; an outage is never
+// that, and one's own keys are not another's.
 func (c *checker) honestRefusal(e *Event, a *attempt) {
 	if a == nil || refusal(e.Value) != refusedHeld {
 		return
 	}
-	if q := c.quorum(); a.granted+a.held < q {
+	if q := c.quorum(); a.granted+a.held < q || a.held == 0 {
 		c.dishonest(e, "that another holds the lock; but %d nodes granted it and %d had another's key, of %d", a.granted, a.held, len(c.nodes))
 	}
 }
@@ -68,7 +70,7 @@ type attempt struct {
 	returned     int64 // the attempt failed and is over, or its release returned; never
 	won          bool
 	granted      int // nodes that granted
-	held         int // nodes that had another's key
+	held         int // nodes that had another's key or, with fencing, a number from another
 	freed        int // nodes that deleted its key for its release
 }
 
@@ -86,7 +88,7 @@ func (c *checker) attemptOf(owner Text) *attempt {
 func (c *checker) follow(e *Event) {
 	switch e.Kind {
 	case Asked:
-		if e.Op == redlock.OpAcquire {
+		if node.Acquires(e.Op) {
 			c.fail(e)
 			c.attempts = append(c.attempts, attempt{owner: e.Owner, key: e.Key, client: e.Client, proc: e.Proc, asked: e.At, returned: never})
 			c.byOwner[e.Owner] = int32(len(c.attempts))
@@ -134,10 +136,10 @@ func (c *checker) answered(e *Event) {
 	case a == nil:
 	case e.Op == redlock.OpRelease && e.Status == redlock.Done:
 		a.freed++
-	case e.Op != redlock.OpAcquire:
+	case !node.Acquires(e.Op):
 	case e.Status == redlock.Done:
 		a.granted++
-	case e.Status == redlock.Others:
+	case e.Status == redlock.Others || e.Status == redlock.Gone:
 		a.held++
 	}
 }

@@ -18,7 +18,8 @@ import (
 //
 // A node can be reached if, from the attempt on until the bound, it served, the
 // client ran, no message between the two was lost or refused, and the client's
-// connection did not give up. Where a delay has no bound there is none to break.
+// connection did not give up. Where a delay has no bound there is none to break,
+// and what has until after the run's end is not judged.
 func (c *checker) tidiness() {
 	sc := &c.h.scenario
 	bound, known := int64(0), false
@@ -40,7 +41,7 @@ func (c *checker) tidiness() {
 				known = true
 			}
 			left := a.returned + bound - b.To
-			if left >= 0 || !c.reachable(a, b.Node, a.returned+bound) {
+			if left >= 0 || a.returned+bound > sc.last() || !c.reachable(a, b.Node, a.returned+bound) {
 				continue
 			}
 			client := sc.Clients[a.client].Name

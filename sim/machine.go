@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"driftlock/clock"
+	"driftlock/sim/flawed"
 )
 
 // Every clock of a run is known before it starts: a scenario says all rates,
@@ -239,7 +240,7 @@ func (h *History) ClientReading(client int, at int64) int64 {
 	var m machine
 	c := &h.scenario.Clients[client]
 	m.set(c.Clock, h.scenario.Faults, c.Name, 0)
-	return m.lives(c.Lives).at(at)
+	return m.lives(h.scenario.lives(client)).at(at)
 }
 
 // NodeReading is what a node's wall clock says at a true instant, in nanoseconds
@@ -249,6 +250,14 @@ func (h *History) NodeReading(node int, at int64) int64 {
 	n := &h.scenario.Nodes[node]
 	m.set(n.Clock, h.scenario.Faults, n.Name, 0)
 	return m.wall.at(at)
+}
+
+// lives is the clock that a client's code goes by.
+func (s *Scenario) lives(client int) Lives {
+	if s.Lock.Kind == kindFlawed && slices.Contains(s.Lock.Flaws, string(flawed.WallClockLease)) {
+		return Wall
+	}
+	return s.Clients[client].Lives
 }
 
 // lives is the clock of that name.

@@ -10,6 +10,7 @@ import (
 	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/sim/draw"
+	"driftlock/sim/flawed"
 
 	"github.com/jonboulle/clockwork"
 )
@@ -28,7 +29,10 @@ type Process struct {
 	end     context.CancelCauseFunc
 	stream  draw.Stream
 	drawn   map[string]uint64
-	counted bool // among those that have not returned
+	beliefs []belief
+	held    int           // how often it has said that it holds a lock
+	ttl     time.Duration // of the acquire or extend under way, or the last
+	counted bool          // among those that have not returned
 }
 
 func newProcess(c *client, name string, work Workload) *Process {
@@ -104,8 +108,11 @@ func (p *Process) Logf(format string, args ...any) {
 // randomness, with the scenario's options and then opts. What it tells its user
 // is what the simulator judges.
 func (p *Process) Lock(opts ...redlock.Option) *Witness {
-	if own := p.c.w.locker; own != nil {
+	switch own := p.c.w.locker; {
+	case own != nil:
 		return p.Witness(own(p))
+	case p.c.w.sc.Lock.Kind == kindFlawed:
+		return p.Witness(p.flawed())
 	}
 	own := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next)}
 	own = append(own, p.c.w.sc.Lock.options()...)
@@ -114,6 +121,21 @@ func (p *Process) Lock(opts ...redlock.Option) *Witness {
 		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))
 	}
 	return p.Witness(l)
+}
+
+// flawed is a lock with the scenario's faults.
+func (p *Process) flawed() *flawed.Lock {
+	l := &p.c.w.sc.Lock
+	c := flawed.Config{
+		Nodes: p.c, Clock: p.Clock(), Rand: p.stream.Next, Tell: p,
+		Buffer: time.Duration(l.Buffer), NodeTimeout: time.Duration(l.NodeTimeout), MinValidity: time.Duration(l.MinValidity),
+		Retry: l.Retry.policy(), Fencing: l.Fencing,
+	}
+	c.Factor, _ = factorPPB(l.Factor) // Check has read it
+	for _, f := range l.Flaws {
+		c.Flaws = append(c.Flaws, flawed.Flaw(f))
+	}
+	return flawed.New(c)
 }
 
 // options are the lock's, from the scenario.
@@ -145,7 +167,10 @@ func (r Retry) policy() redlock.RetryPolicy {
 }
 
 // A Witness is a redlock.Locker that tells the simulator what its user is told:
-// when trust in a lease begins, moves and ends. It wraps any Locker.
+// when trust in a lease begins, moves and ends. It wraps any Locker. Of one whose
+// tokens have no deadline (Token.ValidUntil) and which does not say itself what
+// is believed (Process.Holds), trust is taken to last until Release is called or
+// the TTL has passed on the client's clock.
 type Witness struct {
 	inner redlock.Locker
 	p     *Process
@@ -157,7 +182,7 @@ func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{l, p} }
 var _ redlock.Locker = (*Witness)(nil)
 
 func (w *Witness) note(k EventKind, key string, token redlock.Token, value int64, ttl time.Duration, err error) {
-	e := Event{Kind: k, Key: w.p.text(key), Value: value, Nth: uint32(min(ttl.Milliseconds(), 1<<32-1))}
+	e := Event{Kind: k, Key: w.p.text(key), Value: value, Nth: milliseconds(ttl)}
 	if token != (redlock.Token{}) {
 		e.Owner = w.p.text(token.String())
 	}
@@ -174,8 +199,10 @@ func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl
 			why = refusedOther // what it says beside that is about the attempt before
 		}
 		w.note(Refused, key, t, int64(why), 0, err)
-	} else {
-		w.note(Granted, key, t, reading(t.ValidUntil()), ttl, nil)
+		return t, err
+	}
+	if !w.spoken(key, t) {
+		w.note(Granted, key, t, w.until(t, ttl), ttl, nil)
 		if fence, ok := t.Fence(); ok {
 			w.note(Fenced, key, t, int64(fence), 0, nil)
 		}
@@ -183,25 +210,50 @@ func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl
 	return t, err
 }
 
+// spoken says that the lock itself has said what its user believes of a token.
+func (w *Witness) spoken(key string, t redlock.Token) bool {
+	b := w.p.believed(key)
+	return b != nil && t.ValidUntil().IsZero() && b.owner == w.p.text(t.String())
+}
+
+// until is the reading of the client's clock at which trust in a token ends that
+// the lock has just granted or extended.
+func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
+	until := t.ValidUntil()
+	if _, tells := w.inner.(*redlock.DistributedLock); tells || !until.IsZero() {
+		return reading(until)
+	}
+	return later(w.p.c.local(), ttl)
+}
+
+// wants begins an Acquire.
+func (w *Witness) wants(key string, ttl time.Duration) {
+	w.p.forget(key)
+	w.p.ttl = ttl
+	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
+}
+
 // Acquire is redlock.Locker's.
 func (w *Witness) Acquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
-	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
+	w.wants(key, ttl)
 	t, err := w.inner.Acquire(ctx, key, ttl)
 	return w.acquired(ctx, key, t, ttl, err)
 }
 
 // TryAcquire is redlock.Locker's.
 func (w *Witness) TryAcquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
-	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
+	w.wants(key, ttl)
 	t, err := w.inner.TryAcquire(ctx, key, ttl)
 	return w.acquired(ctx, key, t, ttl, err)
 }
 
 func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err error) error {
 	switch {
+	case err == nil && w.spoken(key, t):
 	case err == nil:
-		w.note(Extended, key, t, reading(t.ValidUntil()), ttl, nil)
+		w.note(Extended, key, t, w.until(t, ttl), ttl, nil)
 	case errors.Is(err, redlock.ErrLockNotHeld), errors.Is(err, redlock.ErrLockExpired):
+		w.p.forget(key)
 		w.note(Unextended, key, t, 1, 0, err)
 	default:
 		w.note(Unextended, key, t, 0, 0, err)
@@ -211,11 +263,13 @@ func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err e
 
 // Extend is redlock.Locker's.
 func (w *Witness) Extend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
+	w.p.ttl = ttl
 	return w.extended(key, t, ttl, w.inner.Extend(ctx, key, t, ttl))
 }
 
 // TryExtend is redlock.Locker's.
 func (w *Witness) TryExtend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
+	w.p.ttl = ttl
 	return w.extended(key, t, ttl, w.inner.TryExtend(ctx, key, t, ttl))
 }
 
@@ -233,6 +287,7 @@ func (w *Witness) AcquireOrExtend(ctx context.Context, key string, t redlock.Tok
 
 // Release is redlock.Locker's.
 func (w *Witness) Release(ctx context.Context, key string, t redlock.Token) error {
+	w.p.forget(key)
 	w.note(Releasing, key, t, 0, 0, nil)
 	err := w.inner.Release(ctx, key, t)
 	w.note(Released, key, t, 0, 0, err)

@@ -34,12 +34,13 @@ type Scenario struct {
 
 // Lock names the lock under test and its options.
 type Lock struct {
-	Kind        string         `json:"kind,omitzero"` // "redlock" (the default)
-	TTL         clock.Duration `json:"ttl"`           // asked for; the lock cuts it to whole milliseconds
-	Factor      string         `json:"factor"`        // drift factor f, a decimal such as "0.01": never a float
-	Buffer      clock.Duration `json:"buffer"`        // drift buffer b
-	NodeTimeout clock.Duration `json:"node_timeout"`  // how long an attempt waits for a node, on the client's clock
-	GiveUp      clock.Duration `json:"give_up"`       // how long a client's connection waits for its node, on the client's clock
+	Kind        string         `json:"kind,omitzero"`   // "redlock" (the default) or "flawed"
+	Flaws       []string       `json:"flaws,omitempty"` // of a flawed one: its faults, by their names in package flawed
+	TTL         clock.Duration `json:"ttl"`             // asked for; the lock cuts it to whole milliseconds
+	Factor      string         `json:"factor"`          // drift factor f, a decimal such as "0.01": never a float
+	Buffer      clock.Duration `json:"buffer"`          // drift buffer b
+	NodeTimeout clock.Duration `json:"node_timeout"`    // how long an attempt waits for a node, on the client's clock
+	GiveUp      clock.Duration `json:"give_up"`         // how long a client's connection waits for its node, on the client's clock
 	MinValidity clock.Duration `json:"min_validity,omitzero"`
 	Fencing     bool           `json:"fencing,omitzero"`
 	Retry       Retry          `json:"retry,omitzero"`

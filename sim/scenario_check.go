@@ -19,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"driftlock/clock"
+	"driftlock/sim/flawed"
 	"driftlock/sim/network"
 	"driftlock/sim/node"
 )
@@ -170,18 +171,46 @@ func (c *scenarioCheck) head() {
 }
 
 var (
-	lockKinds    = []string{"redlock"}
-	expiries     = []string{string(node.Strict), string(node.NonStrict)}
-	persistences = []string{string(node.Forgets), string(node.EverySecond), string(node.Always), string(node.Snapshot)}
-	lives        = []string{string(Boot), string(Monotonic), string(Wall)}
+	lockKinds    = []string{"redlock", kindFlawed}
+	flaws        = names(flawed.Flaws())
+	expiries     = names([]node.Expiry{node.Strict, node.NonStrict})
+	persistences = names([]node.Persistence{node.Forgets, node.EverySecond, node.Always, node.Snapshot})
+	lives        = names([]Lives{Boot, Monotonic, Wall})
 	stepKinds    = []string{"acquire", "hold", "extend", "release", "write", "sleep"}
 	slowest      = clock.Ratio(1, maxSpeed)
 	fastest      = clock.Ratio(maxSpeed, 1)
 )
 
+// kindFlawed is the lock of package flawed.
+const kindFlawed = "flawed"
+
+func names[S ~string](list []S) []string {
+	names := make([]string, len(list))
+	for i, s := range list {
+		names[i] = string(s)
+	}
+	return names
+}
+
+// flaws are the faults of a flawed lock; with none it keeps all rules.
+func (c *scenarioCheck) flaws(l *Lock) {
+	c.none(at("lock.flaws"), l.Kind != kindFlawed && len(l.Flaws) > 0, "a lock of another kind than flawed")
+	if len(l.Flaws) > 2*len(flaws) {
+		c.say(at("lock.flaws"), "%d of them: there are %d", len(l.Flaws), len(flaws))
+		return
+	}
+	for i, f := range l.Flaws {
+		p := place{list: "lock.flaws", i: i}
+		if c.oneOf(p, f, flaws) && slices.Contains(l.Flaws[:i], f) {
+			c.say(p, "%s is there twice", shown(f))
+		}
+	}
+}
+
 func (c *scenarioCheck) lock() {
 	l := &c.s.Lock
 	c.oneOfOr(at("lock.kind"), l.Kind, lockKinds)
+	c.flaws(l)
 	var err error
 	if c.ppb, err = factorPPB(l.Factor); err != nil {
 		c.say(at("lock.factor"), "%v", err)
@@ -542,8 +571,7 @@ func (c *scenarioCheck) fault(p place, f *Fault, k *faultKind) {
 	if k.machines != "" && k.machines != is {
 		c.say(p.in("on"), "%s is a %s: %s is a fault of %ss", shown(f.On), is, k.name, k.machines)
 	}
-	end := c.s.Until + cmp.Or(c.s.Grace, clock.Duration(time.Second))
-	if c.within(p.in("at"), f.At, 0, 2*maxSpan) && f.At > end {
+	if end := clock.Duration(c.s.last()); c.within(p.in("at"), f.At, 0, 2*maxSpan) && f.At > end {
 		c.say(p.in("at"), "%v: the run is over at %v", f.At, end)
 	}
 	switch {

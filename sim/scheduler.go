@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"runtime"
@@ -109,13 +110,15 @@ func (w *world) process(c *client, name string, work Workload) *Process {
 	return p
 }
 
+// last is the true time up to which a run may go on.
+func (s *Scenario) last() int64 {
+	return int64(s.Until + cmp.Or(s.Grace, clock.Duration(time.Second)))
+}
+
 // loop delivers event after event until nothing is left to do, or the time is up.
 func (w *world) loop(ping func()) {
 	limit, over := int64(w.sc.Until), false
-	last := limit + int64(w.sc.Grace)
-	if w.sc.Grace == 0 {
-		last = limit + int64(time.Second)
-	}
+	last := w.sc.last()
 	for n := 0; w.failure == nil && (w.mains > 0 || len(w.live) > 0 || w.out > 0); n++ {
 		if n&63 == 0 {
 			ping()

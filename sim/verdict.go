@@ -25,7 +25,7 @@ type Lease struct {
 	Granted            int64 // Acquire returned
 	TrustEnds          int64 // the holder no longer believes: first of deadline, release called, loss told, crash
 	Deadline           int64 // the holder's clock reaches the lease's deadline
-	ExclusionEnds      int64 // fewer than N−q+1 nodes block for it
+	ExclusionEnds      int64 // fewer than N−q+1 nodes block for it; TrustEnds, if its lock asks no node
 	Lapse              int64 // ExclusionEnds, its own release ignored
 	Nodes              int   // that held its key when it was granted
 	Proc               int

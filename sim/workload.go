@@ -50,10 +50,9 @@ func (s *stepper) do(step *Step) {
 	}
 	switch step.Do {
 	case "hold":
-		p.Sleep(step.hold(t))
+		p.Sleep(s.length(step, t))
 	case "write":
-		fence, _ := t.Fence()
-		p.Resource(step.To).WriteFenced(ctx, fence)
+		p.Resource(step.To).WriteFenced(ctx, s.fence(step.Key, t))
 	case "extend":
 		s.lock.TryExtend(ctx, step.Key, t, ttl)
 	case "release":
@@ -62,11 +61,28 @@ func (s *stepper) do(step *Step) {
 	}
 }
 
-// hold is how long a hold lasts on the client's clock.
-func (step *Step) hold(t redlock.Token) time.Duration {
+// remaining is how much validity is left of what the client holds.
+func (s *stepper) remaining(key string, t redlock.Token) time.Duration {
+	if b := s.p.believed(key); b != nil && !b.until.IsZero() {
+		return b.until.Sub(s.p.Clock().Now())
+	}
+	return t.Remaining()
+}
+
+// fence is the fence number that goes with what the client holds; 0: none.
+func (s *stepper) fence(key string, t redlock.Token) uint64 {
+	if b := s.p.believed(key); b != nil {
+		return b.fence
+	}
+	n, _ := t.Fence()
+	return n
+}
+
+// length is how long a hold lasts on the client's clock.
+func (s *stepper) length(step *Step, t redlock.Token) time.Duration {
 	if step.Percent == 0 {
 		return time.Duration(step.For)
 	}
-	left := t.Remaining()
+	left := s.remaining(step.Key, t)
 	return left/100*time.Duration(step.Percent) + left%100*time.Duration(step.Percent)/100
 }

@@ -40,6 +40,7 @@ type message struct {
 	client, node int
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
+	to           *call  // who waits for the reply to a loose one; nil: its lane does
 	reqs         []*redlock.Request
 	order        []int // in which the node executes them
 	keys, owners []Text
@@ -237,12 +238,28 @@ func (w *world) message() int32 {
 	return int32(len(w.msgs) - 1)
 }
 
+// recycle lets go of a message.
+func (w *world) recycle(id int32) {
+	if m := &w.msgs[id]; m.to != nil {
+		m.to = nil
+		w.out--
+	}
+	w.unused = append(w.unused, id)
+}
+
+// sendLoose puts one request on the wire, on a connection of its own: nothing
+// keeps it in order with others. Whatever becomes of it, the run waits for it.
+func (w *world) sendLoose(c *client, n int, req *redlock.Request, to *call) {
+	w.out++
+	w.send(c, n, []*redlock.Request{req}, c.lanes[n].gen, to)
+}
+
 // send puts a batch on the wire.
-func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32) {
+func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *call) {
 	id := w.message()
 	m := &w.msgs[id]
 	c.sent[n]++
-	m.client, m.node, m.nth, m.gen = c.id, n, c.sent[n], gen
+	m.client, m.node, m.nth, m.gen, m.to = c.id, n, c.sent[n], gen, to
 	m.fill(w, reqs)
 	fate := w.net.Send(w.now, network.Message{Client: c.id, Node: n, Nth: m.nth})
 	arrives := fate.At
@@ -257,7 +274,7 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32) {
 	}
 	switch {
 	case fate.Lost:
-		w.unused = append(w.unused, id)
+		w.recycle(id)
 	case fate.Refused:
 		w.push(fate.At, evRefused, c.id, n, id, 0)
 	default:
@@ -266,7 +283,7 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32) {
 	if fate.Again != 0 && !fate.Lost && !fate.Refused {
 		twin := w.message() // may move w.msgs
 		t := &w.msgs[twin]
-		t.client, t.node, t.nth, t.gen = c.id, n, c.sent[n], gen-1
+		t.client, t.node, t.nth, t.gen, t.to = c.id, n, c.sent[n], gen-1, nil
 		t.fill(w, reqs)
 		w.push(fate.Again, evArrive, c.id, n, twin, 0)
 	}
@@ -294,7 +311,7 @@ func (w *world) arrive(id int32) {
 	n := w.nodes[m.node]
 	if within(n.down, w.now) {
 		w.note(Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth})
-		w.unused = append(w.unused, id)
+		w.recycle(id)
 		return
 	}
 	if at := past(n.paused, w.now); at > w.now {
@@ -329,7 +346,7 @@ func (w *world) answer(id int32) {
 	}
 	w.note(Event{Kind: Answered, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Value: arrives})
 	if arrives < 0 {
-		w.unused = append(w.unused, id)
+		w.recycle(id)
 		return
 	}
 	w.push(fate.At, evReply, m.client, m.node, id, 0)
@@ -339,27 +356,40 @@ func (w *world) answer(id int32) {
 func (w *world) hear(id int32) {
 	m := &w.msgs[id]
 	l := &w.clients[m.client].lanes[m.node]
-	if l.due != 0 && l.gen == m.gen {
+	if m.to != nil || l.due != 0 && l.gen == m.gen {
 		for _, i := range m.order {
 			w.note(Event{Kind: Heard, Op: m.reqs[i].Op, Status: m.replies[i].Status, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
 		}
-		l.settle(m.replies)
+		w.settle(l, m)
 	}
-	w.unused = append(w.unused, id)
+	w.recycle(id)
 }
 
 // refused tells the client that its message was not taken.
 func (w *world) refused(id int32) {
 	m := &w.msgs[id]
-	if l := &w.clients[m.client].lanes[m.node]; l.due != 0 && l.gen == m.gen {
+	if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
 		m.replies = m.replies[:0]
 		for i, r := range m.reqs {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
 			w.note(Event{Kind: Heard, Op: r.Op, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
 		}
-		l.settle(m.replies)
+		w.settle(l, m)
 	}
-	w.unused = append(w.unused, id)
+	w.recycle(id)
+}
+
+// settle gives the replies of a message to the lane that it is of or, if it is a
+// loose one, to whoever asked.
+func (w *world) settle(l *lane, m *message) {
+	if m.to == nil {
+		l.settle(m.replies)
+		return
+	}
+	for _, r := range m.replies {
+		r.Node = m.node
+		m.to.Receive(r)
+	}
 }
 
 // ---- faults

@@ -109,7 +109,7 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, w
 	case redlock.OpRelease:
 		return s.release(i, req)
 	}
-	return redlock.Reply{Status: redlock.Failed, Err: errOp}, 0
+	return s.raw(i, ms, req)
 }
 
 // acquire is SET key owner NX PX ttl; with a fence number it also takes a number

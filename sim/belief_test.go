@@ -1,0 +1,117 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"driftlock/redlock"
+	"driftlock/sim/network"
+)
+
+// mute is a lock whose tokens tell nothing: of package redlock, but every token
+// is parsed anew.
+type mute struct {
+	redlock.Locker
+	say func(key string, until time.Time)
+}
+
+func (m mute) Acquire(ctx context.Context, key string, ttl time.Duration) (redlock.Token, error) {
+	t, err := m.Locker.Acquire(ctx, key, ttl)
+	if err != nil {
+		return t, err
+	}
+	if m.say != nil {
+		m.say(key, t.ValidUntil())
+	}
+	return redlock.ParseToken(t.String())
+}
+
+func redlocked(p *Process) redlock.Locker {
+	l, err := redlock.Over(p.Transport(), append(p.c.w.sc.Lock.options(), redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next))...)
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// quiet is a world of one client without delays.
+func quiet() Scenario {
+	sc := plain(1, 3)
+	sc.Network = network.Config{}
+	return sc
+}
+
+// TestBelief: what a lock says with Holds counts; if it says nothing, trust lasts
+// for the TTL.
+func TestBelief(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		speak bool
+		trust int64
+	}{
+		{"says nothing", false, 10_000 * milli},
+		{"says its deadline", true, 9_898 * milli},
+	} {
+		v, err := Test(quiet(), LockedBy(func(p *Process) redlock.Locker {
+			m := mute{Locker: redlocked(p)}
+			if c.speak {
+				m.say = p.Holds
+			}
+			return m
+		}), Do(func(p *Process) { p.Lock().Acquire(p.Context(), "k", 10*time.Second); p.Sleep(20 * time.Second) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Leases) != 1 || v.Leases[0].TrustEnds != c.trust || v.Leases[0].ExclusionEnds != 10_001*milli {
+			t.Errorf("%s: %+v, want one lease that is trusted until %d", c.name, v.Leases, c.trust)
+		}
+	}
+}
+
+// TestHoldsWithoutLocker: code that uses no Locker at all says what it believes.
+func TestHoldsWithoutLocker(t *testing.T) {
+	t.Parallel()
+	at := func(p *Process, ms int64) time.Time { return p.Clock().Now().Add(time.Duration(ms) * time.Millisecond) }
+	v, err := Test(quiet(), Do(func(p *Process) {
+		p.Drops("k") // nothing is held: nothing happens
+		for r := range p.Transport().Broadcast(p.Context(), redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: "mine", TTL: time.Second}, time.Second) {
+			_ = r
+		}
+		p.Holds("k", at(p, 500))
+		p.Sleep(400 * time.Millisecond)
+		p.Holds("k", at(p, 500)) // 900
+		p.Sleep(100 * time.Millisecond)
+		p.Drops("k")             // 500
+		p.Holds("k", at(p, 550)) // of the same keys again: 1050, too long
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Leases) != 2 || v.Leases[0].TrustEnds != 500*milli || v.Leases[0].Deadline != 900*milli || v.Leases[1].Granted != 500*milli ||
+		v.Leases[1].Margin() != -49*time.Millisecond || len(broken(v, I2)) != 1 {
+		t.Errorf("%+v; %v", v.Leases, v.Err())
+	}
+}
+
+// TestLockWithoutNodes: a lock that asks no node is judged by I1 alone.
+func TestLockWithoutNodes(t *testing.T) {
+	t.Parallel()
+	sc := quiet()
+	sc.Clients = plain(2, 3).Clients
+	v, err := Test(sc, Do(func(p *Process) {
+		p.Holds("k", time.Time{})
+		p.Sleep(time.Second)
+		p.Drops("k")
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Violations) != 1 || v.Violations[0].Invariant != I1 || v.Violations[0].Margin != -time.Second {
+		t.Errorf("%+v, want I1 broken by 1s and nothing else", v.Violations)
+	}
+	if m, ok := v.Margin(); !ok || m != 0 {
+		t.Errorf("margin %v, want 0: no node is held to anything", m)
+	}
+}

@@ -1,0 +1,117 @@
+package node
+
+import "driftlock/redlock"
+
+// What a lock should not ask of a node, and some do. Only a simulated node knows
+// these operations; no real one is ever sent them. They are for locks that are
+// wrong on purpose, and for those who delete keys behind a lock's back.
+const (
+	OpDelete       redlock.Op = 100 + iota // delete Key, whoever holds it (DEL)
+	OpExpire                               // let Key live for TTL from now, whoever holds it, though that may shorten it (PEXPIRE)
+	OpExpireOwn                            // the same if Owner holds it
+	OpExtendOrSet                          // OpExtend or, where there is no such key, OpAcquire
+	OpSetForGood                           // OpAcquire without a TTL (SETNX)
+	OpAcquireCount                         // OpAcquire that counts its fence number up itself (SET and INCR in one)
+)
+
+var rawWords = [...]string{"delete", "expire", "expire own", "extend or set", "set for good", "acquire and count"}
+
+// Word names an operation, these and those of package redlock: "acquire".
+func Word(op redlock.Op) string {
+	if i := int(op) - int(OpDelete); i >= 0 && i < len(rawWords) {
+		return rawWords[i]
+	}
+	return op.String()
+}
+
+// Acquires says that an operation sets a key that is free, as a lock does to get
+// it.
+func Acquires(op redlock.Op) bool {
+	return op == redlock.OpAcquire || op == OpSetForGood || op == OpAcquireCount
+}
+
+// Effect is what an operation that was carried out has done to its key.
+type Effect uint8
+
+const (
+	Nothing  Effect = iota
+	Sets            // it is Owner's from now on
+	Prolongs        // it lives until another reading, also if that is earlier
+	Deletes         // it is gone
+)
+
+// EffectOf is the effect of an operation that a node answered with Done, on a
+// key that was there before, unexpired, or was not.
+func EffectOf(op redlock.Op, there bool) Effect {
+	switch {
+	case Acquires(op), !there && (op == redlock.OpExtend || op == OpExtendOrSet):
+		return Sets
+	case op == redlock.OpExtend, op == OpExtendOrSet, op == OpExpire, op == OpExpireOwn:
+		return Prolongs
+	case op == redlock.OpRelease, op == OpDelete:
+		return Deletes
+	}
+	return Nothing
+}
+
+// Forever is the expiry reading, in whole milliseconds, of a key without a TTL: a
+// hundred years.
+const Forever = 100 * 365 * 24 * 3600 * 1000
+
+// raw carries out an operation that package redlock does not know.
+func (s *store) raw(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	free := i < 0 || !s.slots[i].set
+	switch req.Op {
+	case OpDelete:
+		if free {
+			return redlock.Reply{Status: redlock.Gone}, 0
+		}
+		s.clear(i)
+		return redlock.Reply{Status: redlock.Done}, 0
+	case OpExpire, OpExpireOwn:
+		return s.expire(i, ms, req)
+	case OpExtendOrSet:
+		if free {
+			return s.acquire(i, ms, req)
+		}
+		return s.extend(i, ms, req)
+	case OpSetForGood:
+		reply, when := s.acquire(i, ms, req)
+		if reply.Status == redlock.Done {
+			when = Forever
+			s.until(s.find(req.Key), when)
+		}
+		return reply, when
+	case OpAcquireCount:
+		return s.count(i, ms, req)
+	}
+	return redlock.Reply{Status: redlock.Failed, Err: errOp}, 0
+}
+
+// expire sets a key's expiry to ttl from now, also to less than it has.
+func (s *store) expire(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if i < 0 || !s.slots[i].set {
+		return redlock.Reply{Status: redlock.Gone}, 0
+	}
+	if req.Op == OpExpireOwn && s.slots[i].owner != req.Owner {
+		return redlock.Reply{Status: redlock.Others}, s.slots[i].when
+	}
+	when := ms + req.TTL.Milliseconds()
+	s.until(i, when)
+	return redlock.Reply{Status: redlock.Done}, when
+}
+
+func (s *store) until(i int32, when int64) {
+	s.note(i)
+	s.slots[i].when = when
+}
+
+// count is an acquire whose fence number is one above the node's own.
+func (s *store) count(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	next := *req
+	next.Fence = 1
+	if i >= 0 {
+		next.Fence = s.slots[i].fence + 1
+	}
+	return s.acquire(i, ms, &next)
+}
