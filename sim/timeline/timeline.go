@@ -17,6 +17,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/node"
 )
 
 // Style is how the text looks. The zero Style is plain.
@@ -183,11 +184,5 @@ func all(n int) []int {
 	return which
 }
 
-var opWords = [...]string{redlock.OpAcquire: "acquire", redlock.OpExtend: "extend", redlock.OpRelease: "release"}
-
-func opWord(op redlock.Op) string {
-	if int(op) < len(opWords) {
-		return opWords[op]
-	}
-	return fmt.Sprintf("op %d", uint8(op))
-}
+// opWord names what a node is asked.
+func opWord(op redlock.Op) string { return node.Word(op) }
