@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -155,9 +154,6 @@ func (s *server) kill() {
 		s.cmd = nil
 	}
 }
-
-func (s *server) pause()  { s.signal(syscall.SIGSTOP) }
-func (s *server) resume() { s.signal(syscall.SIGCONT) }
 
 func (s *server) signal(sig os.Signal) {
 	s.t.Helper()
