@@ -128,15 +128,6 @@ func (h *History) Text(t Text) string { return h.texts[t] }
 // End is the true time at which the world stopped.
 func (h *History) End() int64 { return h.end }
 
-// clone is a history of its own, for keeping while the world runs on.
-func (h *History) clone() *History {
-	c := *h
-	c.events = append([]Event(nil), h.events...)
-	c.texts = append([]string(nil), h.texts...)
-	c.index = nil
-	return &c
-}
-
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
 	h.closed, h.recent = false, [4]Text{}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,7 +132,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		w.loop(func() { r.pulse.Add(1) })
 		exited = false
 	}()
-	if err := r.watch(done); err != nil {
+	if err := r.watch(w, done); err != nil {
 		return nil, err
 	}
 	switch {
@@ -154,7 +155,7 @@ func (r *Runner) Check() *Verdict { return r.judge.check(&r.w.history) }
 
 // watch waits for the end of a run, or until a process is found blocked twice in
 // a row while the world stood still.
-func (r *Runner) watch(done chan struct{}) error {
+func (r *Runner) watch(w *world, done chan struct{}) error {
 	tick := time.NewTicker(patience)
 	defer tick.Stop()
 	var last map[string]string
@@ -170,7 +171,7 @@ func (r *Runner) watch(done chan struct{}) error {
 			continue
 		}
 		still++
-		found := stacks()
+		found := w.crew.stacks()
 		for id, p := range found {
 			if p.blocked && last[id] == p.stack || still > 8 {
 				return fmt.Errorf("%w (a process may wait with p.Sleep and clock.Sleep: no channel, mutex or real time):\n%s", ErrStuck, p.stack)
@@ -183,7 +184,34 @@ func (r *Runner) watch(done chan struct{}) error {
 	}
 }
 
-var goroutineHead = regexp.MustCompile(`^goroutine (\d+) \[([^],]+)`)
+var (
+	goroutineHead = regexp.MustCompile(`^goroutine (\d+) \[([^],]+)`)
+	routineFrame  = regexp.MustCompile(`sim\.\(\*routine\)\.loop\((0x[0-9a-f]+)`)
+)
+
+// crew knows a world's routines by their addresses, by which stacks name them:
+// many worlds may run at once.
+type crew struct {
+	mu      sync.Mutex
+	address map[string]bool
+}
+
+// join is told of a new routine.
+func (c *crew) join(r *routine) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.address == nil {
+		c.address = make(map[string]bool)
+	}
+	c.address[fmt.Sprintf("%p", r)] = true
+}
+
+func (c *crew) has(stack []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := routineFrame.FindSubmatch(stack)
+	return m != nil && c.address[string(m[1])]
+}
 
 // strand is a process that is not parked in the world.
 type strand struct {
@@ -192,12 +220,12 @@ type strand struct {
 }
 
 // stacks finds them, by goroutine.
-func stacks() map[string]strand {
+func (c *crew) stacks() map[string]strand {
 	buf := make([]byte, 4<<20)
 	found := map[string]strand{}
 	for _, g := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
 		m := goroutineHead.FindSubmatch(g)
-		if m == nil || !bytes.Contains(g, []byte("sim.(*routine).run(")) {
+		if m == nil || !c.has(g) {
 			continue
 		}
 		switch string(m[2]) {

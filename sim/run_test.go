@@ -82,12 +82,13 @@ func TestStuck(t *testing.T) {
 	mu.Lock()
 	for _, c := range []struct {
 		name string
+		line string // of the stack
 		do   Workload
 	}{
-		{"channel", func(p *Process) { <-make(chan int) }},
-		{"mutex", func(p *Process) { mu.Lock() }},
-		{"real time", func(p *Process) { time.Sleep(time.Hour) }},
-		{"channel in a timer", func(p *Process) {
+		{"channel", "chan receive", func(p *Process) { <-make(chan int) }},
+		{"mutex", "sync.(*Mutex).Lock", func(p *Process) { mu.Lock() }},
+		{"real time", "time.Sleep", func(p *Process) { time.Sleep(time.Hour) }},
+		{"channel in a timer", "TestStuck.func4.1", func(p *Process) {
 			p.Clock().AfterFunc(time.Second, func() { <-make(chan int) })
 			p.Sleep(time.Minute)
 		}},
@@ -96,7 +97,7 @@ func TestStuck(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			_, err := Run(plain(1, 3), Do(c.do))
-			if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "run_test.go") {
+			if !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), c.line) {
 				t.Errorf("%v", err)
 			}
 			if took := time.Since(start); took > 10*time.Second {

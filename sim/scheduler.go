@@ -31,6 +31,7 @@ type scheduler struct {
 	mains    int        // processes that have not returned
 	out      int        // lanes with a batch out
 	failure  *panicked
+	crew     crew                            // for the watchdog
 	locker   func(p *Process) redlock.Locker // the user's own lock, if any
 }
 
@@ -164,6 +165,7 @@ func (w *world) spawn(c *client, p *Process, job func()) {
 		r = &routine{w: w, id: int32(len(w.routines))}
 		r.next, r.stop = iter.Pull(r.loop)
 		w.routines = append(w.routines, r)
+		w.crew.join(r)
 	}
 	r.c, r.p, r.job = c, p, job
 	w.live = append(w.live, r)
