@@ -53,6 +53,9 @@ func (l *core) overNodes(nodes []Node, opts []Option) error {
 	if err != nil {
 		return err
 	}
+	if l.runIDs {
+		nodes = checked(nodes)
+	}
 	return l.over(NewTransport(nodes, l.clock))
 }
 

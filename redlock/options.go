@@ -33,6 +33,7 @@ type config struct {
 	renew       time.Duration // 0: a third of the TTL
 	maxHold     time.Duration // 0: no bound
 	fencing     bool
+	runIDs      bool
 	observers   []Observer
 	clock       clockwork.Clock
 	next        func() uint64 // nil: crypto/rand
