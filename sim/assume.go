@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -183,6 +184,12 @@ func (a *assumer) steps(name string) (sum time.Duration) {
 
 // losses decides A2, and A6 with fencing.
 func (a *assumer) losses() {
+	for i := range a.sc.Clients {
+		c := &a.sc.Clients[i]
+		if j := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Do == "delete" }); j >= 0 {
+			a.say(A2, "%s deletes %q, whoever holds it", c.Name, c.Steps[j].Key)
+		}
+	}
 	_, longest := a.ttls()
 	for i := range a.sc.Faults {
 		f := &a.sc.Faults[i]

@@ -85,23 +85,27 @@ const (
 	Wall      Lives = "wall"      // steps
 )
 
-// Step is one line of the built-in workload. After an acquire that failed, the
-// steps up to the next acquire of that key are passed over, except for sleeps.
+// Step is one line of the built-in workload. After an acquire that failed, and
+// once the client has learnt that its lock is lost, the steps up to the next
+// acquire of that key are passed over, except for sleeps and deletes.
 //
 //	{"do":"acquire","key":"k"}               try until held, or the retries are used up
 //	{"do":"hold","key":"k","for":"8s"}       work for so long, on the client's clock
 //	{"do":"hold","key":"k","percent":100}    work for so much of the validity that remains
-//	{"do":"extend","key":"k"}
+//	{"do":"watch","key":"k","for":"8s"}      work for so long, while the lock is kept alive
+//	{"do":"watch","key":"k"}                 keep it alive until it is released or lost, and go on
+//	{"do":"extend","key":"k"}                once
 //	{"do":"release","key":"k"}
 //	{"do":"write","key":"k","to":"S"}        write to a resource, as the holder of the key
 //	{"do":"sleep","for":"1s"}                wait without a lock, on the client's clock
+//	{"do":"delete","key":"k"}                delete the key on all nodes, whoever holds it
 type Step struct {
 	Do      string         `json:"do"`
 	Key     string         `json:"key,omitzero"`
 	To      string         `json:"to,omitzero"` // write: a resource's name
 	For     clock.Duration `json:"for,omitzero"`
 	Percent int            `json:"percent,omitzero"` // of the remaining validity
-	TTL     clock.Duration `json:"ttl,omitzero"`     // acquire, extend; 0: the lock's
+	TTL     clock.Duration `json:"ttl,omitzero"`     // acquire, extend, watch; 0: the lock's
 }
 
 // ResourceConfig is one thing that the lock protects: a database row, a file.

@@ -176,7 +176,7 @@ var (
 	expiries     = names([]node.Expiry{node.Strict, node.NonStrict})
 	persistences = names([]node.Persistence{node.Forgets, node.EverySecond, node.Always, node.Snapshot})
 	lives        = names([]Lives{Boot, Monotonic, Wall})
-	stepKinds    = []string{"acquire", "hold", "extend", "release", "write", "sleep"}
+	stepKinds    = []string{"acquire", "hold", "watch", "extend", "release", "write", "sleep", "delete"}
 	slowest      = clock.Ratio(1, maxSpeed)
 	fastest      = clock.Ratio(maxSpeed, 1)
 )
@@ -420,6 +420,8 @@ func (c *scenarioCheck) step(p place, st *Step, acquired map[string]bool) {
 	case "acquire":
 		c.key(p.in("key"), st.Key)
 		acquired[st.Key] = true
+	case "delete":
+		c.key(p.in("key"), st.Key)
 	default:
 		if st.Do == "write" {
 			c.target(p.in("to"), st.To)
@@ -433,7 +435,7 @@ func (c *scenarioCheck) step(p place, st *Step, acquired map[string]bool) {
 	if st.Do != "write" {
 		c.none(p.in("to"), st.To != "", st.Do)
 	}
-	if st.Do != "acquire" && st.Do != "extend" {
+	if st.Do != "acquire" && st.Do != "extend" && st.Do != "watch" {
 		c.none(p.in("ttl"), st.TTL != 0, st.Do)
 	} else if st.TTL != 0 {
 		c.ttl(p.in("ttl"), st.TTL)
@@ -453,7 +455,8 @@ func (c *scenarioCheck) length(p place, st *Step) {
 		}
 	case isHold && st.For == 0:
 		c.say(p.in("for"), "missing: a hold takes for or percent")
-	case isHold || st.Do == "sleep":
+	case st.Do == "watch" && st.For == 0:
+	case isHold || st.Do == "sleep" || st.Do == "watch":
 		c.within(p.in("for"), st.For, 1, maxSpan)
 	default:
 		c.none(p.in("for"), st.For != 0, st.Do)

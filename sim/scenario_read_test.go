@@ -162,7 +162,7 @@ func TestParseBad(t *testing.T) {
 		{"expiry", `"non-strict"`, `"nonstrict"`, []string{`nodes[0].expiry: "nonstrict" is none of strict, non-strict (did you mean "non-strict"?)`}},
 		{"persistence", `"everysec"`, `"sometimes"`, []string{`nodes[1].persistence: "sometimes" is none of none, everysec, always, snapshot`}},
 		{"lives", `"wall"`, `"walls"`, []string{`clients[0].lives: "walls" is none of boot, monotonic, wall (did you mean "wall"?)`}},
-		{"step kind", `"do": "extend"`, `"do": "exten"`, []string{`clients[0].steps[2].do: "exten" is none of acquire, hold, extend, release, write, sleep (did you mean "extend"?)`}},
+		{"step kind", `"do": "extend"`, `"do": "exten"`, []string{`clients[0].steps[2].do: "exten" is none of acquire, hold, watch, extend, release, write, sleep, delete (did you mean "extend"?)`}},
 		{"step without a key", `"do": "acquire", "key": "k"`, `"do": "acquire"`, []string{"clients[0].steps[0].key: missing"}},
 		{"step on a key never acquired", `"do": "release", "key": "k"`, `"do": "release", "key": "j"`, []string{`clients[0].steps[3].key: no step before this one acquires "j"`}},
 		{"hold of nothing", `, "percent": 100`, ``, []string{"clients[0].steps[1].for: missing: a hold takes for or percent"}},

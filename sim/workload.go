@@ -2,14 +2,17 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"driftlock/clock"
 	"driftlock/redlock"
+	"driftlock/sim/node"
 )
 
 // steps is the built-in workload: it carries out the steps of a scenario.
 func steps(p *Process) {
-	s := stepper{p: p, lock: p.Lock(), held: map[string]redlock.Token{}}
+	s := stepper{p: p, lock: p.Lock()}
 	for range max(1, p.c.conf.Repeat) {
 		for i := range p.c.conf.Steps {
 			if p.ctx.Err() != nil {
@@ -18,47 +21,136 @@ func steps(p *Process) {
 			s.do(&p.c.conf.Steps[i])
 		}
 	}
+	for i := range s.held {
+		s.held[i].stop()
+	}
 }
 
 // stepper is where one client is in its steps.
 type stepper struct {
 	p    *Process
 	lock *Witness
-	held map[string]redlock.Token
+	held []holding
+}
+
+// holding is what the client holds of one key.
+type holding struct {
+	key   string
+	token redlock.Token
+	ctx   context.Context // ends when a watch finds the lock lost
+	stop  context.CancelFunc
 }
 
 func (s *stepper) do(step *Step) {
-	ctx, p := s.p.ctx, s.p
-	ttl := time.Duration(step.TTL)
-	if ttl == 0 {
-		ttl = time.Duration(p.c.w.sc.Lock.TTL)
-	}
-	if step.Do == "sleep" {
-		p.Sleep(time.Duration(step.For))
+	switch step.Do {
+	case "sleep":
+		s.p.Sleep(time.Duration(step.For))
+		return
+	case "acquire":
+		s.acquire(step)
+		return
+	case "delete":
+		s.delete(step)
 		return
 	}
-	if step.Do == "acquire" {
-		delete(s.held, step.Key)
-		if t, err := s.lock.Acquire(ctx, step.Key, ttl); err == nil {
-			s.held[step.Key] = t
-		}
-		return
-	}
-	t, ok := s.held[step.Key]
-	if !ok {
+	h := s.holding(step.Key)
+	if h == nil {
 		return
 	}
 	switch step.Do {
 	case "hold":
-		p.Sleep(s.length(step, t))
+		clock.Sleep(h.ctx, s.p.Clock(), s.length(step, h.token))
+	case "watch":
+		s.watch(step, h)
 	case "write":
-		p.Resource(step.To).WriteFenced(ctx, s.fence(step.Key, t))
+		s.p.Resource(step.To).WriteFenced(h.ctx, s.fence(h))
 	case "extend":
-		s.lock.TryExtend(ctx, step.Key, t, ttl)
+		if err := s.lock.TryExtend(h.ctx, h.key, h.token, s.ttl(step)); errors.Is(err, redlock.ErrLockExpired) || errors.Is(err, redlock.ErrLockNotHeld) {
+			s.drop(h.key)
+		}
 	case "release":
-		delete(s.held, step.Key)
-		s.lock.Release(context.WithoutCancel(ctx), step.Key, t)
+		token := h.token
+		s.drop(h.key)
+		s.lock.Release(context.WithoutCancel(s.p.ctx), step.Key, token)
 	}
+	s.holding(step.Key) // the step may have ended with the lock
+}
+
+// holding is what the client holds of key, nil if it does not, or has just
+// learnt that it does not any more.
+func (s *stepper) holding(key string) *holding {
+	for i := range s.held {
+		h := &s.held[i]
+		if h.key != key {
+			continue
+		}
+		if h.ctx.Err() == nil || s.p.ctx.Err() != nil {
+			return h
+		}
+		s.lock.note(Lost, key, h.token, 0, 0, context.Cause(h.ctx))
+		s.drop(key)
+		return nil
+	}
+	return nil
+}
+
+// drop forgets what the client holds of key, and ends its watch.
+func (s *stepper) drop(key string) {
+	for i := range s.held {
+		if s.held[i].key == key {
+			s.held[i].stop()
+			s.held = append(s.held[:i], s.held[i+1:]...)
+			return
+		}
+	}
+}
+
+func (s *stepper) acquire(step *Step) {
+	s.drop(step.Key)
+	if t, err := s.lock.Acquire(s.p.ctx, step.Key, s.ttl(step)); err == nil {
+		s.held = append(s.held, holding{step.Key, t, s.p.ctx, func() {}})
+	}
+}
+
+// watch keeps the lock alive, for a time or until it is released.
+func (s *stepper) watch(step *Step, h *holding) {
+	h.stop()
+	h.ctx, h.stop = s.lock.watch(s.p.ctx, h.key, h.token, s.ttl(step))
+	if step.For == 0 {
+		return
+	}
+	if clock.Sleep(h.ctx, s.p.Clock(), time.Duration(step.For)) == nil {
+		h.stop()
+		h.ctx, h.stop = s.p.ctx, func() {}
+	}
+}
+
+// watch is redlock.Watch, or that of a lock which has its own.
+func (w *Witness) watch(ctx context.Context, key string, t redlock.Token, ttl time.Duration) (context.Context, context.CancelFunc) {
+	w.p.ttl = ttl
+	type watcher interface {
+		Watch(ctx context.Context, key string, t redlock.Token, ttl time.Duration) (context.Context, context.CancelFunc)
+	}
+	if own, ok := w.inner.(watcher); ok {
+		return own.Watch(ctx, key, t, ttl)
+	}
+	return redlock.Watch(ctx, w, key, t, ttl)
+}
+
+// delete deletes a key on all nodes, whoever holds it.
+func (s *stepper) delete(step *Step) {
+	l := &s.p.c.w.sc.Lock
+	req := redlock.Request{Op: node.OpDelete, Key: step.Key, TTL: s.ttl(step)}
+	for range s.p.Transport().Broadcast(s.p.ctx, req, time.Duration(l.NodeTimeout)) {
+	}
+}
+
+// ttl is a step's, or the lock's.
+func (s *stepper) ttl(step *Step) time.Duration {
+	if step.TTL != 0 {
+		return time.Duration(step.TTL)
+	}
+	return time.Duration(s.p.c.w.sc.Lock.TTL)
 }
 
 // remaining is how much validity is left of what the client holds.
@@ -70,11 +162,11 @@ func (s *stepper) remaining(key string, t redlock.Token) time.Duration {
 }
 
 // fence is the fence number that goes with what the client holds; 0: none.
-func (s *stepper) fence(key string, t redlock.Token) uint64 {
-	if b := s.p.believed(key); b != nil {
+func (s *stepper) fence(h *holding) uint64 {
+	if b := s.p.believed(h.key); b != nil {
 		return b.fence
 	}
-	n, _ := t.Fence()
+	n, _ := h.token.Fence()
 	return n
 }
 

@@ -32,8 +32,6 @@ type Believer interface {
 	// Holds says that the lock on key is held until the client's clock reads
 	// until; the zero Time is until it is released.
 	Holds(key string, until time.Time)
-	// Drops says that it is held no more.
-	Drops(key string)
 	// Fence is the fence number of what is held.
 	Fence(key string, n uint64)
 }
