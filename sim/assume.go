@@ -47,6 +47,7 @@ func Assumptions(sc *Scenario) []Unmet {
 	a.clocks()
 	a.losses()
 	a.stops()
+	a.aliases()
 	return a.unmet
 }
 
@@ -265,6 +266,15 @@ func (a *assumer) stops() {
 			case f.Kind == "step" && f.By < 0 && a.sc.lives(j) == Wall:
 				a.say(A4, "the wall clock that %s lives on was set back by %v", c.Name, -f.By)
 			}
+		}
+	}
+}
+
+// aliases decides A5.
+func (a *assumer) aliases() {
+	for i := range a.sc.Nodes {
+		if n := &a.sc.Nodes[i]; n.Alias != "" {
+			a.say(A5, "%s is another address of %s: it counts twice", n.Name, n.Alias)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Mismatch says how a verdict is not the expected one: what should break and did
-// not, what broke and should not, and another margin. None: it is. A nil Expect
+// not, what broke and should not, and another margin or gap. None: it is. A nil Expect
 // expects that nothing breaks.
 func (e *Expect) Mismatch(v Verdict) (how []string) {
 	if e == nil {
@@ -22,12 +22,7 @@ func (e *Expect) Mismatch(v Verdict) (how []string) {
 	case !e.OK && v.OK():
 		say("expected to break, but it held")
 	}
-	var broke []Invariant
-	for _, x := range v.Violations {
-		if !slices.Contains(broke, x.Invariant) {
-			broke = append(broke, x.Invariant)
-		}
-	}
+	broke := v.Broken()
 	for _, i := range e.Breaks {
 		if !slices.Contains(broke, i) {
 			say("%v (%s) should break and did not", i, i.Word())
@@ -44,6 +39,14 @@ func (e *Expect) Mismatch(v Verdict) (how []string) {
 			say("a margin of %v was expected, but no lease was granted", *e.Margin)
 		case m != time.Duration(*e.Margin):
 			say("the margin should be %v and is %v", *e.Margin, clock.Duration(m))
+		}
+	}
+	if e.Gap != nil {
+		switch gap, ok := v.Gap(); {
+		case !ok:
+			say("a gap of %v was expected, but no two leases overlap", *e.Gap)
+		case gap != time.Duration(*e.Gap):
+			say("the gap should be %v and is %v", *e.Gap, clock.Duration(gap))
 		}
 	}
 	return how

@@ -17,6 +17,7 @@ type Scenario struct {
 	Name    string         `json:"name,omitzero"`
 	About   string         `json:"about,omitzero"`  // two lines for people
 	Source  string         `json:"source,omitzero"` // where the story is from
+	Claim   string         `json:"claim,omitzero"`  // what it puts to the test, of a catalogue: "clocks", "pauses", "forgetting", "network", "extension" or "ownership"
 	Seed    uint64         `json:"seed"`            // of the keyed draws
 	Until   clock.Duration `json:"until"`           // when every process's context ends
 	Grace   clock.Duration `json:"grace,omitzero"`  // how long the world runs on after that; 0: 1 s
@@ -30,6 +31,7 @@ type Scenario struct {
 	Faults    []Fault          `json:"faults,omitempty"`
 	Live      *Live            `json:"live,omitzero"` // none: liveness is not judged
 	Expect    *Expect          `json:"expect,omitzero"`
+	Remedies  []Remedy         `json:"remedies,omitempty"`
 }
 
 // Lock names the lock under test and its options.
@@ -60,9 +62,12 @@ type Clock struct {
 	Offset clock.Duration `json:"offset,omitzero"`
 }
 
-// Node is one lock server. Keys expire on its wall clock.
+// Node is one lock server. Keys expire on its wall clock. An alias is another
+// address of the node of that name, which clients take for a node of its own:
+// requests to it reach that one.
 type Node struct {
 	Name  string `json:"name"`
+	Alias string `json:"alias,omitzero"`
 	Clock Clock  `json:"clock,omitzero"`
 	node.Config
 }
@@ -148,10 +153,12 @@ type Live struct {
 }
 
 // Expect is the verdict that a catalogue scenario must have. Margin is the
-// smallest margin of the run's leases, in true time.
+// smallest margin of the run's leases, and Gap of I1: the smallest gap between
+// two leases of one key. Both are in true time.
 type Expect struct {
 	OK     bool            `json:"ok"`
 	Breaks []Invariant     `json:"breaks,omitempty"`
 	Margin *clock.Duration `json:"margin,omitzero"` // "-667.23077ms"; none: not checked
+	Gap    *clock.Duration `json:"gap,omitzero"`    // "-8.798s"
 	Text   string          `json:"text,omitzero"`   // for people: what one should see
 }

@@ -59,6 +59,7 @@ func (s *Scenario) Check() error {
 	c.faults()
 	c.live()
 	c.expect()
+	c.remedies()
 	if len(c.problems) > maxProblems {
 		more := len(c.problems) - maxProblems
 		c.problems = append(c.problems[:maxProblems], &FieldError{Text: fmt.Sprintf("… and %d more", more)})
@@ -166,11 +167,13 @@ func (c *scenarioCheck) head() {
 	c.text(at("name"), c.s.Name)
 	c.text(at("about"), c.s.About)
 	c.text(at("source"), c.s.Source)
+	c.oneOfOr(at("claim"), c.s.Claim, claims)
 	c.within(at("until"), c.s.Until, 1, maxSpan)
 	c.within(at("grace"), c.s.Grace, 0, maxSpan)
 }
 
 var (
+	claims       = []string{"clocks", "pauses", "forgetting", "network", "extension", "ownership"}
 	lockKinds    = []string{"redlock", kindFlawed}
 	flaws        = names(flawed.Flaws())
 	expiries     = names([]node.Expiry{node.Strict, node.NonStrict})
@@ -326,10 +329,27 @@ func (c *scenarioCheck) nodes() {
 	for i := range c.s.Nodes {
 		n, p := &c.s.Nodes[i], place{list: "nodes", i: i}
 		c.name(p.in("name"), n.Name, i)
+		if n.Alias != "" {
+			c.alias(p, n)
+			continue
+		}
 		c.clock(p, n.Clock)
 		c.oneOfOr(p.in("expiry"), string(n.Expiry), expiries)
 		c.oneOfOr(p.in("persistence"), string(n.Persistence), persistences)
 		c.within(p.in("quarantine"), n.Quarantine, 0, maxSpan)
+	}
+}
+
+// alias checks another address of a node.
+func (c *scenarioCheck) alias(p place, n *Node) {
+	var names []string
+	for i := range c.s.Nodes {
+		if o := &c.s.Nodes[i]; o.Alias == "" {
+			names = append(names, o.Name)
+		}
+	}
+	if c.oneOf(p.in("alias"), n.Alias, names) {
+		c.none(p, n.Clock != Clock{} || n.Config != node.Config{}, "another address of a node, besides its name,")
 	}
 }
 
@@ -571,6 +591,9 @@ func (c *scenarioCheck) fault(p place, f *Fault, k *faultKind) {
 	if number >= len(c.s.Nodes) {
 		is = "client"
 	}
+	if is == "node" && c.s.Nodes[number].Alias != "" {
+		c.say(p.in("on"), "%s is another address of %s: faults happen to that", shown(f.On), shown(c.s.Nodes[number].Alias))
+	}
 	if k.machines != "" && k.machines != is {
 		c.say(p.in("on"), "%s is a %s: %s is a fault of %ss", shown(f.On), is, k.name, k.machines)
 	}
@@ -697,6 +720,8 @@ func (c *scenarioCheck) expect() {
 	switch {
 	case e.OK && len(e.Breaks) > 0:
 		c.say(at("expect.breaks"), "none breaks in a run that is ok")
+	case e.OK && e.Gap != nil:
+		c.say(at("expect.gap"), "I1 holds in a run that is ok: there is no gap below 0")
 	case !e.OK && len(e.Breaks) == 0:
 		c.say(at("expect.breaks"), `missing: which invariants break, such as ["I2"]; or say that it is ok`)
 	}

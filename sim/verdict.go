@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -108,6 +109,27 @@ func (v Verdict) Margin() (m time.Duration, ok bool) {
 		}
 	}
 	return m, len(v.Leases) > 0
+}
+
+// Gap is the smallest gap between two trusts that overlap, below 0; ok is false if
+// none do: I1 held.
+func (v Verdict) Gap() (gap time.Duration, ok bool) {
+	for _, x := range v.Violations {
+		if x.Invariant == I1 {
+			gap, ok = min(gap, x.Margin), true
+		}
+	}
+	return gap, ok
+}
+
+// Broken are the invariants that broke, in their order.
+func (v Verdict) Broken() (broken []Invariant) {
+	for i := I1; i <= I7; i++ {
+		if slices.ContainsFunc(v.Violations, func(x Violation) bool { return x.Invariant == i }) {
+			broken = append(broken, i)
+		}
+	}
+	return broken
 }
 
 // Err is nil if nothing broke; else it names the first broken invariant and by

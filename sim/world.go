@@ -133,6 +133,19 @@ func (w *world) plan(i int, f *Fault) {
 	}
 }
 
+// server is the number of the node that requests to a node reach: its own, or
+// another's of which it is an alias.
+func (s *Scenario) server(i int) int {
+	if alias := s.Nodes[i].Alias; alias != "" {
+		for j := range s.Nodes {
+			if s.Nodes[j].Name == alias {
+				return j
+			}
+		}
+	}
+	return i
+}
+
 // machineOf finds a machine by its name: a client's or a node's number, or -1.
 func (w *world) machineOf(name string) (m *machine, client, node int) {
 	for i := range w.sc.Nodes {
@@ -308,15 +321,16 @@ func (m *message) fill(w *world, reqs []*redlock.Request) {
 // arrive executes a message at its node, which may be down or paused.
 func (w *world) arrive(id int32) {
 	m := &w.msgs[id]
-	n := w.nodes[m.node]
+	at := w.sc.server(m.node)
+	n := w.nodes[at]
 	if within(n.down, w.now) {
 		w.note(Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth})
 		w.recycle(id)
 		return
 	}
-	if at := past(n.paused, w.now); at > w.now {
-		if at != never {
-			w.push(at, evArrive, m.client, m.node, id, 0)
+	if goes := past(n.paused, w.now); goes > w.now {
+		if goes != never {
+			w.push(goes, evArrive, m.client, m.node, id, 0)
 		}
 		return
 	}
@@ -331,7 +345,7 @@ func (w *world) arrive(id int32) {
 		if !slices.Contains(w.keys, m.keys[i]) {
 			w.keys = append(w.keys, m.keys[i])
 		}
-		w.note(Event{Kind: Executed, Op: r.Op, Status: reply.Status, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: when})
+		w.note(Event{Kind: Executed, Op: r.Op, Status: reply.Status, Client: int16(m.client), Node: int16(at), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: when})
 	}
 	w.answer(id)
 }
