@@ -193,7 +193,11 @@ func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
 
 // screen tells what a run came to, with its hash and how to run it again.
 func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) error {
-	if err := timeline.Screen(w, h, v, w.style()); err != nil {
+	tried := sim.Factor(0)
+	if !v.OK() {
+		tried = remedy(sub.sc, v)
+	}
+	if err := timeline.Screen(w, h, v, tried, w.style()); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash)

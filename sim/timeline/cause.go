@@ -15,16 +15,20 @@ import (
 // what the nodes did that stopped to block, and what the holder's clock did.
 type explanation struct {
 	nodes  []string // what made nodes stop to block
-	client []string // what made the holder believe for so long
+	holder []string // what made the holder believe for so long
 	not    []string // what has an alibi
 	held   string   // what would have held
+	sorts
 }
+
+// sorts are the sorts of causes that were found, on which it hangs what helps.
+type sorts struct{ forgot, taken, stepped, stopped, rounded bool }
 
 type sentence struct{ head, text string }
 
 func (e explanation) sentences() []sentence {
 	var s []sentence
-	if cause := strings.Join(append(e.nodes, e.client...), " "); cause != "" {
+	if cause := strings.Join(append(e.nodes, e.holder...), " "); cause != "" {
 		s = append(s, sentence{"Cause: ", cause})
 	}
 	if len(e.not) > 0 {
@@ -55,54 +59,87 @@ type episode struct {
 	span
 }
 
-func explain(h *sim.History, c cast, v sim.Verdict, l sim.Lease) explanation {
+func explain(h *sim.History, c cast, v sim.Verdict, l sim.Lease, tried sim.Factor) explanation {
 	q := inquiry{h: h, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
 	q.asked = q.firstAsked()
 	q.faults = q.episodes()
 	var e explanation
-	forgot, stepped := false, false
-	var fast, right runOut
+	right := e.nodesEnded(&q)
+	e.holderBelieved(&q)
+	e.nodesInTime(&q, right)
+	e.not = append(e.not, q.didNotHappen()...)
+	e.held = q.wouldHaveHeld(v, tried, e.sorts)
+	return e
+}
+
+// nodesEnded says why nodes stopped to block before trust ended. It returns
+// those whose clocks did not run fast: there the key simply ran out.
+func (e *explanation) nodesEnded(q *inquiry) (right runOut) {
+	if l := q.lease; l.Nodes < q.cast.needed {
+		e.taken = true
+		e.nodes = append(e.nodes, fmt.Sprintf("%d of the %d nodes had the key when %s was granted the lock: too few from the start.", l.Nodes, len(q.cast.Nodes), clean(l.Client)))
+	}
+	var fast runOut
 	for _, g := range q.groups {
-		if g.end() >= l.TrustEnds {
+		if g.end() >= q.lease.TrustEnds {
 			continue
 		}
 		text, kind := q.nodeEnded(g)
 		switch kind {
 		case ranOut:
-			by := &right
 			if g.off.fast {
-				by = &fast
+				fast.add(q, g)
+			} else {
+				right.add(q, g)
 			}
-			by.add(q, g)
 			continue
 		case lostKey:
-			forgot = true
+			e.forgot = true
+		case gaveAway:
+			e.taken = true
 		case wallStepped:
-			stepped = true
+			e.stepped = true
 		}
 		e.nodes = append(e.nodes, text)
 	}
 	if fast.nodes != nil {
-		e.nodes = append(e.nodes, fast.tooSoon(c))
+		e.nodes = append(e.nodes, fast.tooSoon(q.cast))
 	}
-	if right.nodes != nil {
-		e.not = append(e.not, fmt.Sprintf("%s kept the key for %s, as asked.", c.nodes(right.nodes), length(right.lived)))
+	return right
+}
+
+// holderBelieved says what made the holder trust its lease for so long.
+func (e *explanation) holderBelieved(q *inquiry) {
+	if q.lease.Late {
+		e.holder = append(e.holder, fmt.Sprintf("%s was told that it held the lock after its trust had ended already: the lock broke a rule, whatever the clocks did.", clean(q.lease.Client)))
 	}
-	if l.Late {
-		e.client = append(e.client, fmt.Sprintf("%s was told that it held the lock after its trust had ended already: the lock broke a rule, whatever the clocks did.", clean(l.Client)))
+	if q.client < 0 {
+		return
 	}
-	clientText, stopped := q.clientBelieved()
-	e.client = append(e.client, clientText...)
-	if q.client >= 0 && len(clientText) == 0 {
-		e.not = append(e.not, clientAlibi(c.Clients[q.client]))
+	slow, stopped := q.holderSlow()
+	e.holder, e.stopped = append(e.holder, slow...), stopped
+	if len(slow) == 0 {
+		e.not = append(e.not, holderAlibi(q.cast.Clients[q.client]))
 	}
-	e.not = append(e.not, q.didNotHappen()...)
-	e.held = q.wouldHaveHeld(v, forgot, stepped, stopped)
-	return e
+}
+
+// nodesInTime is about the nodes on which the key simply ran out. Where nothing
+// else is to blame, it is that they count in whole milliseconds.
+func (e *explanation) nodesInTime(q *inquiry, right runOut) {
+	if right.nodes == nil {
+		return
+	}
+	names := q.cast.nodes(right.nodes)
+	if right.lived < right.ttl && len(e.nodes)+len(e.holder) == 0 {
+		e.rounded = true
+		e.nodes = append(e.nodes, fmt.Sprintf("Nodes keep time in whole milliseconds: %s let go of the key, which was set for %s, after %s.", names, length(right.ttl), length(right.lived)))
+		return
+	}
+	e.not = append(e.not, fmt.Sprintf("%s kept the key for %s, as asked.", names, length(right.lived)))
 }
 
 // firstAsked is when the attempt began that became the lease.
-func (q inquiry) firstAsked() int64 {
+func (q *inquiry) firstAsked() int64 {
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
 		if e.Kind == sim.Asked && e.Op == redlock.OpAcquire && int(e.Client) == q.client && q.h.Text(e.Owner) == q.lease.Owner {
@@ -114,7 +151,7 @@ func (q inquiry) firstAsked() int64 {
 
 // episodes are the faults on the holder and on the nodes that blocked for it,
 // from the first send to the end of trust.
-func (q inquiry) episodes() []episode {
+func (q *inquiry) episodes() []episode {
 	var list []episode
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
@@ -146,7 +183,7 @@ func (q inquiry) episodes() []episode {
 	return mine
 }
 
-func (q inquiry) blocked(node int) bool {
+func (q *inquiry) blocked(node int) bool {
 	for _, g := range q.groups {
 		for _, n := range g.nodes {
 			if n == node {
@@ -158,7 +195,7 @@ func (q inquiry) blocked(node int) bool {
 }
 
 // on is the episodes of one node that began in a stretch of time, or reached into it.
-func (q inquiry) on(node int, s span, kinds ...string) []episode {
+func (q *inquiry) on(node int, s span, kinds ...string) []episode {
 	var list []episode
 	for _, x := range q.faults {
 		if x.node != node || x.from > s.to || x.to < s.from {
@@ -191,7 +228,7 @@ type runOut struct {
 	ttl, lived  time.Duration // lived: the shortest life of a key
 }
 
-func (r *runOut) add(q inquiry, g blocker) {
+func (r *runOut) add(q *inquiry, g blocker) {
 	set, ttl := q.lastSet(g.nodes[0], g.blocks[len(g.blocks)-1])
 	lived := time.Duration(g.end() - set)
 	if r.nodes == nil {
@@ -225,7 +262,7 @@ func (r *runOut) tooSoon(c cast) string {
 
 // nodeEnded says why the nodes of a group, which fared alike, stopped to block;
 // nothing of a key that ran out of itself.
-func (q inquiry) nodeEnded(g blocker) (string, ending) {
+func (q *inquiry) nodeEnded(g blocker) (string, ending) {
 	b := g.blocks[len(g.blocks)-1]
 	names, many := q.cast.nodes(g.nodes), len(g.nodes) > 1
 	switch b.Ends {
@@ -249,7 +286,7 @@ func (q inquiry) nodeEnded(g blocker) (string, ending) {
 	return "", ranOut
 }
 
-func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
+func (q *inquiry) nodeForgot(g blocker, b sim.Block) string {
 	names := q.cast.nodes(g.nodes)
 	for _, x := range q.on(g.nodes[0], span{q.asked, b.To}, "crash", "evict", "flush", "failover") {
 		if x.from != b.To && x.to != b.To {
@@ -271,7 +308,7 @@ func (q inquiry) nodeForgot(g blocker, b sim.Block) string {
 
 // lastSet is when the key of a block got its last expiry, and for how long on
 // the node's clock.
-func (q inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
+func (q *inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
 	at, ttl = b.From, time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
@@ -285,12 +322,9 @@ func (q inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
 	return at, ttl
 }
 
-// clientBelieved says what made the holder believe for longer than it should.
-// Stopped: its clock stood still or went back.
-func (q inquiry) clientBelieved() (text []string, stopped bool) {
-	if q.client < 0 {
-		return nil, false
-	}
+// holderSlow says how the holder's clock fell behind. Stopped: it stood still or
+// went back.
+func (q *inquiry) holderSlow() (text []string, stopped bool) {
 	me := q.cast.Clients[q.client]
 	name := clean(me.Name)
 	for _, x := range q.faults {
@@ -320,8 +354,8 @@ func (q inquiry) clientBelieved() (text []string, stopped bool) {
 	return text, stopped
 }
 
-// clientAlibi is about a holder whose clock did nothing to prolong its trust.
-func clientAlibi(me sim.Client) string {
+// holderAlibi is about a holder whose clock did nothing to prolong its trust.
+func holderAlibi(me sim.Client) string {
 	if off := deviationOf(me.Clock.Rate); off.fast {
 		return fmt.Sprintf("The clock of %s runs %s, which only makes it careful.", clean(me.Name), off.words())
 	}
@@ -329,7 +363,7 @@ func clientAlibi(me sim.Client) string {
 }
 
 // didNotHappen names the usual suspects that have an alibi.
-func (q inquiry) didNotHappen() []string {
+func (q *inquiry) didNotHappen() []string {
 	var no []string
 	absent := func(text string, kinds ...string) {
 		for _, x := range q.faults {
@@ -356,7 +390,7 @@ func (q inquiry) didNotHappen() []string {
 	return text
 }
 
-func (q inquiry) lost() bool {
+func (q *inquiry) lost() bool {
 	for _, g := range q.groups {
 		if g.blocks[len(g.blocks)-1].Ends == sim.Forgotten {
 			return true
@@ -367,7 +401,7 @@ func (q inquiry) lost() bool {
 
 // delays says that message delays have an alibi: every key that ended early ran
 // out by itself, and the lease was no late one.
-func (q inquiry) delays() bool {
+func (q *inquiry) delays() bool {
 	for _, g := range q.groups {
 		if g.end() < q.lease.TrustEnds && g.blocks[len(g.blocks)-1].Ends != sim.Expired {
 			return false
@@ -378,29 +412,40 @@ func (q inquiry) delays() bool {
 
 // wouldHaveHeld names the drift factor with which this run would have kept its
 // promise, or says that none is of use, and what is.
-func (q inquiry) wouldHaveHeld(v sim.Verdict, forgot, stepped, stopped bool) string {
+func (q *inquiry) wouldHaveHeld(v sim.Verdict, tried sim.Factor, found sorts) string {
 	if q.lease.Late || q.lease.Margin() >= 0 {
 		return ""
 	}
 	var advice []string
-	if forgot {
+	if found.forgot {
 		advice = append(advice, "No drift factor helps against a node that forgets: let it stay away after a restart for as long as the longest TTL, keep its writes (appendfsync always, noeviction, no failover), or hold more nodes than the bare quorum.")
 	}
-	if stopped {
+	if found.stopped {
 		advice = append(advice, "No drift factor helps against a clock that stops: let the lock live on one that goes on, redlock.WithClock(clock.Boottime()), its default.")
+	}
+	if found.taken {
+		advice = append(advice, "No drift factor helps against keys that are taken away or were never there.")
 	}
 	if len(advice) > 0 {
 		return strings.Join(advice, " ")
 	}
-	exact, paste := needed(v)
+	if found.rounded {
+		buffer := time.Duration(q.cast.Lock.Buffer) - q.lease.Margin()
+		return fmt.Sprintf("redlock.WithClockDriftBuffer(%d * time.Millisecond); it was %s. The default is 2 ms.",
+			(buffer+time.Millisecond-1)/time.Millisecond, length(time.Duration(q.cast.Lock.Buffer)))
+	}
+	factor, known := tried, "tried"
+	if tried == 0 {
+		factor, known = Needed(v), "by the margins of this run"
+	}
 	ttl := time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
-	left := ttl - share(paste, ttl) - time.Duration(q.cast.Lock.Buffer)
-	if exact <= 0 || paste >= 1e9 || left <= 0 {
+	left := ttl - share(factor, ttl) - time.Duration(q.cast.Lock.Buffer)
+	if factor <= 0 || factor >= 1e9 || left <= 0 {
 		return "No drift factor would have, with these clocks and this TTL."
 	}
-	text := fmt.Sprintf("redlock.WithClockDriftFactor(%s); it was %s. That leaves %s of each %s to work in.",
-		decimal(paste), clean(q.cast.Lock.Factor), length(left), length(ttl))
-	if stepped {
+	text := fmt.Sprintf("redlock.WithClockDriftFactor(%s), %s; it was %s. That leaves %s of each %s to work in.",
+		decimal(factor), known, clean(q.cast.Lock.Factor), length(left), length(ttl))
+	if found.stepped {
 		text += " Better: let the nodes' clocks be slewed and never stepped."
 	}
 	return text

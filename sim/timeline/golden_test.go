@@ -19,7 +19,7 @@ func told(t *testing.T, h *sim.History, level Level, st Style) string {
 	t.Helper()
 	var b bytes.Buffer
 	v := sim.Check(h)
-	if err := Screen(&b, h, v, st); err != nil {
+	if err := Screen(&b, h, v, 0, st); err != nil {
 		t.Fatal(err)
 	}
 	b.WriteByte('\n')

@@ -12,12 +12,13 @@ import (
 // Screen writes what a verdict says, in about a screen: what broke and by how
 // much, when the holder believed and when the nodes blocked, why, and what would
 // have held. Of a run that held it shows the lease that came closest.
-func Screen(w io.Writer, h *sim.History, v sim.Verdict, st Style) error {
+// Tried is a drift factor with which the scenario was run and held; 0: none was.
+func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Style) error {
 	p := &page{Style: st}
 	c := castOf(h.Scenario())
 	switch {
 	case !v.OK():
-		p.broken(h, c, v, v.Violations[0])
+		p.broken(h, c, v, v.Violations[0], tried)
 	case len(v.Leases) > 0:
 		p.held(c, v)
 	default:
@@ -63,7 +64,7 @@ func (p *page) headline(t tint, word, text string) {
 	}
 }
 
-func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
+func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation, tried sim.Factor) {
 	p.headline(bad, "BROKEN", headline(v, x))
 	if x.Lease >= 0 {
 		l := v.Leases[x.Lease]
@@ -73,7 +74,7 @@ func (p *page) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation) {
 		}
 		p.line("")
 		p.bars(c, v, l, rival)
-		why := explain(h, c, v, l)
+		why := explain(h, c, v, l, tried)
 		p.line("")
 		for _, s := range why.sentences() {
 			p.para(s.head, s.text)
@@ -225,9 +226,11 @@ func broke(v sim.Verdict, i sim.Invariant) bool {
 	return false
 }
 
-// needed is the drift factor with which all leases of a run would have ended in
-// time, and the factor that one would paste: three digits, rounded up.
-func needed(v sim.Verdict) (exact, paste sim.Factor) {
+// Needed is the drift factor with which, by their margins, all leases of a run
+// would have ended in time: three digits, rounded up. It is what to try first:
+// with another factor a run can take another course. 0: none was needed.
+func Needed(v sim.Verdict) sim.Factor {
+	exact := sim.Factor(0)
 	for _, l := range v.Leases {
 		if l.Margin() < 0 {
 			exact = max(exact, l.Required)
@@ -237,7 +240,7 @@ func needed(v sim.Verdict) (exact, paste sim.Factor) {
 	for exact/unit >= 1000 {
 		unit *= 10
 	}
-	return exact, (exact + unit - 1) / unit * unit
+	return (exact + unit - 1) / unit * unit
 }
 
 // share is the drift that a factor takes off a TTL, rounded up as the lock does.

@@ -452,8 +452,13 @@ func (s *story) fault(e sim.Event) string {
 	case "suspend":
 		return "is suspended" + lasting + "; its monotonic clock stops"
 	case "crash":
-		if f.For == 0 && e.Node >= 0 {
-			lasting = " for good"
+		if e.Node >= 0 {
+			switch quarantine := s.cast.Nodes[e.Node].Quarantine; {
+			case f.For == 0:
+				lasting = " for good"
+			case quarantine > 0:
+				lasting += "; it serves again " + length(time.Duration(quarantine)) + " after the crash"
+			}
 		}
 		return "crashes" + lasting
 	case "step":

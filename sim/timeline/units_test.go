@@ -88,7 +88,7 @@ func TestNeededFactorIsRoundedUp(t *testing.T) {
 	for exact, want := range map[sim.Factor]string{
 		76_723_077: "0.0768", 9_950_249: "0.00996", 9_950_000: "0.00995", 999_999_999: "1", 100: "0.0000001", 100_000_001: "0.101",
 	} {
-		_, paste := needed(sim.Verdict{Leases: []sim.Lease{
+		paste := Needed(sim.Verdict{Leases: []sim.Lease{
 			{TrustEnds: 2, ExclusionEnds: 1, Required: exact / 2},
 			{TrustEnds: 2, ExclusionEnds: 1, Required: exact},
 			{TrustEnds: 1, ExclusionEnds: 2, Required: 2 * exact}, // held: needs nothing
