@@ -243,7 +243,7 @@ func (a *assumer) crash(n *Node, f *Fault, longest time.Duration) string {
 		}
 	}
 	var m machine
-	m.set(n.Clock, a.sc.Faults, n.Name, int64(n.Quarantine))
+	m.set(n.Clock, a.sc.Faults, n.Name, &n.Config)
 	away := time.Duration(m.boot.at(m.serves(int64(f.At))) - m.boot.at(int64(f.At)))
 	if away > longest+time.Millisecond {
 		return ""

@@ -104,10 +104,10 @@ func (c *checker) reset(h *History) {
 	c.clients = slices.Grow(c.clients[:0], len(sc.Clients))[:len(sc.Clients)]
 	c.nodes = slices.Grow(c.nodes[:0], len(sc.Nodes))[:len(sc.Nodes)]
 	for i := range sc.Clients {
-		c.clients[i].set(sc.Clients[i].Clock, sc.Faults, sc.Clients[i].Name, 0)
+		c.clients[i].set(sc.Clients[i].Clock, sc.Faults, sc.Clients[i].Name, nil)
 	}
 	for i := range sc.Nodes {
-		c.nodes[i].set(sc.Nodes[i].Clock, sc.Faults, sc.Nodes[i].Name, int64(sc.Nodes[i].Quarantine))
+		c.nodes[i].set(sc.Nodes[i].Clock, sc.Faults, sc.Nodes[i].Name, &sc.Nodes[i].Config)
 	}
 	c.leases, c.blocks, c.open = c.leases[:0], c.blocks[:0], c.open[:0]
 	c.waits = c.waits[:0]

@@ -47,7 +47,7 @@ type lane struct {
 
 func (c *client) reset(conf *Client) {
 	c.conf, c.dead, c.procs, c.readAt = conf, false, c.procs[:0], -1
-	c.set(conf.Clock, c.w.sc.Faults, conf.Name, 0)
+	c.set(conf.Clock, c.w.sc.Faults, conf.Name, nil)
 	c.clock = c.lives(c.w.sc.lives(c.id))
 	n := len(c.w.sc.Nodes)
 	if cap(c.lanes) < n {

@@ -55,7 +55,7 @@ const (
 	Asked                           // process: began to ask all nodes; Op, Key, Owner; Value: how long it waits, on its clock
 	Sent                            // client to node: Nth, Op, Key, Owner; Value: true time of arrival, -1 lost on the way, -2 refused
 	Executed                        // node: executed Op of Client's Nth; Status; Value: the key's expiry reading in ms (0: none)
-	Dropped                         // node: did not execute Client's Nth, being down
+	Dropped                         // node: did not execute Client's Nth, being down; Value: true time at which the client hears that, 0 never
 	Answered                        // node to client: Value: true time of arrival of the reply to Nth, -1 lost on the way
 	Heard                           // client from node: the reply to Op of Nth; Status
 	GaveUp                          // client: its connection gave up waiting for Nth

@@ -7,6 +7,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/sim/flawed"
+	"driftlock/sim/node"
 )
 
 // Every clock of a run is known before it starts: a scenario says all rates,
@@ -89,6 +90,7 @@ type machine struct {
 	wall, mono, boot line
 	paused           []interval // pauses and suspends: what arrives waits
 	down             []interval // crashes, until it serves again: what arrives is lost
+	refusing         []interval // those in which what arrives is refused
 	away             []interval // both
 	edges            []edge
 }
@@ -100,9 +102,10 @@ type edge struct {
 	end   bool
 }
 
-// set makes the clocks of a machine from its faults. Name is the machine's.
-func (m *machine) set(c Clock, faults []Fault, name string, quarantine int64) {
-	m.edges, m.paused, m.down, m.away = m.edges[:0], m.paused[:0], m.down[:0], m.away[:0]
+// set makes the clocks of a machine from its faults. Name is the machine's; a
+// node has its configuration, a client nil.
+func (m *machine) set(c Clock, faults []Fault, name string, conf *node.Config) {
+	m.edges, m.paused, m.down, m.refusing, m.away = m.edges[:0], m.paused[:0], m.down[:0], m.refusing[:0], m.away[:0]
 	for i := range faults {
 		f := &faults[i]
 		if f.On != name {
@@ -119,7 +122,7 @@ func (m *machine) set(c Clock, faults []Fault, name string, quarantine int64) {
 	m.wall.spans[0].reading = int64(c.Offset)
 	if len(m.edges) > 0 {
 		m.bend(c, faults)
-		m.stops(faults, quarantine)
+		m.stops(faults, conf)
 	}
 }
 
@@ -201,9 +204,8 @@ func (l *line) turn(t, by int64, rate clock.Rate, stopped bool) {
 	l.spans = append(l.spans, next)
 }
 
-// stops gathers when the machine does not run. A node that crashed serves again
-// when it is back and its quarantine, on its boot clock from the crash on, is over.
-func (m *machine) stops(faults []Fault, quarantine int64) {
+// stops gathers when the machine does not run.
+func (m *machine) stops(faults []Fault, conf *node.Config) {
 	for _, e := range m.edges {
 		f := &faults[e.fault]
 		if e.end {
@@ -213,15 +215,40 @@ func (m *machine) stops(faults []Fault, quarantine int64) {
 		case "pause", "suspend":
 			m.paused = append(m.paused, interval{e.at, f.end()})
 		case "crash":
-			serves := f.end()
-			if quarantine > 0 && serves != never {
-				serves = max(serves, m.boot.reach(e.at, m.boot.at(e.at)+quarantine))
+			d := interval{e.at, m.back(f, conf)}
+			m.down = append(m.down, d)
+			if f.Refuse {
+				m.refusing = append(m.refusing, d)
 			}
-			m.down = append(m.down, interval{e.at, serves})
 		}
 	}
 	m.away = append(append(m.away, m.paused...), m.down...)
 	slices.SortFunc(m.away, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
+}
+
+// back is when a node that crashed serves again: it is up, and its quarantine,
+// counted by one of its clocks from the crash on, is over.
+func (m *machine) back(crash *Fault, conf *node.Config) int64 {
+	up, from := crash.end(), int64(crash.At)
+	if conf == nil || conf.Quarantine == 0 || up == never {
+		return up
+	}
+	counts := &m.boot
+	if conf.QuarantineOn == node.OnWall {
+		counts = &m.wall
+	}
+	return max(up, counts.reach(from, counts.at(from)+int64(conf.Quarantine)))
+}
+
+// crashes is the first instant from one on, but before another, at which the
+// machine crashes; if there is none, the other.
+func (m *machine) crashes(from, to int64) int64 {
+	for _, d := range m.down {
+		if from <= d.from && d.from < to {
+			return d.from
+		}
+	}
+	return to
 }
 
 // serves is when the machine serves again after a crash at true time t.
@@ -239,7 +266,7 @@ func (m *machine) serves(t int64) int64 {
 func (h *History) ClientReading(client int, at int64) int64 {
 	var m machine
 	c := &h.scenario.Clients[client]
-	m.set(c.Clock, h.scenario.Faults, c.Name, 0)
+	m.set(c.Clock, h.scenario.Faults, c.Name, nil)
 	return m.lives(h.scenario.lives(client)).at(at)
 }
 
@@ -248,7 +275,7 @@ func (h *History) ClientReading(client int, at int64) int64 {
 func (h *History) NodeReading(node int, at int64) int64 {
 	var m machine
 	n := &h.scenario.Nodes[node]
-	m.set(n.Clock, h.scenario.Faults, n.Name, 0)
+	m.set(n.Clock, h.scenario.Faults, n.Name, &n.Config)
 	return m.wall.at(at)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"driftlock/clock"
+	"driftlock/sim/node"
 
 	"pgregory.net/rapid"
 )
@@ -32,7 +33,7 @@ func TestReachIsTheFirstInstant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m machine
 		m.set(Clock{Rate: clock.Ratio(rapid.Int64Range(1, 9).Draw(t, "num"), rapid.Int64Range(1, 9).Draw(t, "den")), Offset: 7},
-			drawFaults(t, "step", "rate", "freeze", "suspend"), "m", 0)
+			drawFaults(t, "step", "rate", "freeze", "suspend"), "m", nil)
 		for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
 			from := rapid.Int64Range(0, 1200).Draw(t, "from")
 			want := rapid.Int64Range(0, 2000).Draw(t, "reading")
@@ -63,7 +64,7 @@ func TestClocksUnderFaults(t *testing.T) {
 		{Kind: "step", On: "other", At: s(1 * time.Second), By: s(time.Hour)},
 	}
 	var m machine
-	m.set(Clock{}, faults, "m", 0)
+	m.set(Clock{}, faults, "m", nil)
 	for _, c := range []struct {
 		at               time.Duration
 		wall, mono, boot time.Duration
@@ -93,7 +94,7 @@ func TestQuarantine(t *testing.T) {
 	m.set(Clock{Rate: clock.Ratio(2, 1)}, []Fault{
 		{Kind: "crash", On: "m", At: 1000, For: 100},
 		{Kind: "step", On: "m", At: 1050, By: 5000},
-	}, "m", 1000)
+	}, "m", &node.Config{Quarantine: 1000})
 	if at := m.serves(1000); at != 1500 {
 		t.Errorf("serves again at %d, want 1500: 1,000 ns of a clock that runs twice as fast", at)
 	}

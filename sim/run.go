@@ -24,6 +24,7 @@ type options struct {
 	every  Workload
 	of     map[string]Workload
 	locker func(p *Process) redlock.Locker
+	panics func(Panic)
 }
 
 // Do has every client run w instead of its steps.
@@ -43,6 +44,11 @@ func DoAs(client string, w Workload) Option {
 func LockedBy(f func(p *Process) redlock.Locker) Option {
 	return func(o *options) { o.locker = f }
 }
+
+// OnPanic has f told of the panic of a process before Run passes it on: where it
+// was and how to come to it again. A search has several Runners at work, and may
+// call f from any of their goroutines.
+func OnPanic(f func(Panic)) Option { return func(o *options) { o.panics = f } }
 
 // workload is what a client runs.
 func (o *options) workload(c *client) Workload {
@@ -79,7 +85,6 @@ type Runner struct {
 	opts  options
 	w     *world
 	judge checker
-	stack []byte
 	pulse atomic.Uint64
 }
 
@@ -101,9 +106,6 @@ func (r *Runner) Close() {
 		r.w = nil
 	}
 }
-
-// Stack is that of the process whose panic Run passed on last.
-func (r *Runner) Stack() string { return string(r.stack) }
 
 // ErrStuck says that a process blocked on something that is not the simulator's.
 var ErrStuck = errors.New("sim: a process blocks outside of Sleep and Broadcast")
@@ -138,8 +140,12 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	switch {
 	case w.failure != nil:
 		w.close()
-		r.stack = w.failure.stack
-		panic(w.failure.value)
+		if f := r.opts.panics; f != nil {
+			p := *w.failure
+			p.Scenario, p.steps = sc, r.opts.every == nil && r.opts.of == nil && r.opts.locker == nil
+			f(p)
+		}
+		panic(w.failure.Value)
 	case exited:
 		w.close()
 		runtime.Goexit()

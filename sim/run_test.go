@@ -111,29 +111,61 @@ func TestPanicIsPassedOn(t *testing.T) {
 	t.Parallel()
 	type mine struct{ int }
 	for where, do := range map[string]Workload{
-		"process": func(p *Process) { p.Sleep(time.Second); panic(mine{7}) },
-		"child":   func(p *Process) { p.Go(func(p *Process) { panic(mine{7}) }); p.Sleep(time.Hour) },
-		"timer":   func(p *Process) { p.Clock().AfterFunc(time.Second, func() { panic(mine{7}) }); p.Sleep(time.Hour) },
-		"deferred": func(p *Process) {
+		"c1":         func(p *Process) { p.Sleep(time.Second); panic(mine{7}) },
+		"c1/2":       func(p *Process) { p.Go(func(p *Process) { panic(mine{7}) }); p.Sleep(time.Hour) },
+		"c1 (timer)": func(p *Process) { p.Clock().AfterFunc(time.Second, func() { panic(mine{7}) }); p.Sleep(time.Hour) },
+		"c1 (deferred)": func(p *Process) {
 			defer func() { panic(mine{7}) }()
 			for {
 				p.Sleep(time.Hour)
 			}
 		},
 	} {
-		r := NewRunner(Do(do))
+		var told Panic
+		r := NewRunner(DoAs("c1", do), Do(func(p *Process) { p.Sleep(time.Hour) }), OnPanic(func(p Panic) { told = p }))
 		func() {
 			defer r.Close()
 			defer func() {
 				if v := recover(); v != (mine{7}) {
 					t.Errorf("%s: recovered %v", where, v)
 				}
-				if !strings.Contains(r.Stack(), "TestPanicIsPassedOn") {
-					t.Errorf("%s: stack %q", where, r.Stack())
+				who, _, _ := strings.Cut(where, " ")
+				at := sec
+				if where == "c1/2" {
+					at = 0
+				} else if where == "c1 (deferred)" {
+					at = 60 * sec // the run's end
+				}
+				if told.Process != who || told.At != int64(at) || told.Value != (mine{7}) || !strings.Contains(told.Stack, "TestPanicIsPassedOn") ||
+					told.Step < 3 || !strings.HasPrefix(told.String(), fmt.Sprintf("%s panicked at step %d, true time %v: {7}\n", who, told.Step, at)) || strings.Contains(told.String(), "Replay") {
+					t.Errorf("%s: told of %+v:\n%v", where, told, told)
 				}
 			}()
 			r.Run(plain(2, 3))
 		}()
+	}
+}
+
+// TestPanicTellsItsReplay: of a scenario that a seed stands for, and of no other.
+func TestPanicTellsItsReplay(t *testing.T) {
+	t.Parallel()
+	generated := Generate(DriftWide(), 7)
+	changed := Generate(DriftWide(), 7)
+	changed.Until++
+	for _, c := range []struct {
+		name string
+		p    Panic
+		want string
+	}{
+		{"a seed", Panic{Scenario: generated, steps: true}, "replay run --space drift-wide --seed 7"},
+		{"a seed's scenario, changed", Panic{Scenario: changed, steps: true}, ""},
+		{"of a narrower space", Panic{Scenario: Generate(DriftWide().Nodes(64, 64), 7), steps: true}, ""},
+		{"with a workload of code", Panic{Scenario: generated}, ""},
+		{"a file", Panic{Scenario: plain(1, 3), steps: true}, ""},
+	} {
+		if got := c.p.replay(); got != c.want || strings.Contains(c.p.String(), "\nReplay: "+c.want+"\n") != (c.want != "") {
+			t.Errorf("%s: %q, want %q; told as\n%v", c.name, got, c.want, c.p)
+		}
 	}
 }
 

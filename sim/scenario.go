@@ -125,13 +125,13 @@ type ResourceConfig struct {
 //
 //	pause     nodes and clients: nothing runs for For, the clocks go on; requests queue
 //	suspend   clients: a pause during which the monotonic clock stops
-//	crash     nodes: silent for For (0: for good), then back with what its persistence kept;
-//	          clients: its processes end, without a word
+//	crash     nodes: down for For (0: for good) and until their quarantine is over, then back with
+//	          what their persistence kept; clients: their processes end, without a word
 //	step      the wall clock jumps by By
 //	rate      the clocks run at Rate for For
 //	freeze    the wall clock stands still for For
-//	evict     the node drops Key
-//	flush     the node drops all keys
+//	evict     the node drops Key: when it goes on if it is paused, and not if it is down
+//	flush     the node drops all keys, likewise
 //	failover  the node becomes its replica, which is By behind
 type Fault struct {
 	Kind string         `json:"kind"`
@@ -141,6 +141,9 @@ type Fault struct {
 	By   clock.Duration `json:"by,omitzero"`   // step: signed; crash, failover: how much true time of writes is lost
 	Rate clock.Rate     `json:"rate,omitzero"` // only of kind rate
 	Key  string         `json:"key,omitzero"`  // only of kind evict
+	// Only of a node's crash: its host is still there and refuses at once what is
+	// sent to it. Otherwise there is silence.
+	Refuse bool `json:"refuse,omitzero"`
 }
 
 // Live demands progress: from From on, when the scenario's faults are over or are

@@ -173,15 +173,16 @@ func (c *scenarioCheck) head() {
 }
 
 var (
-	claims       = []string{"clocks", "pauses", "forgetting", "network", "extension", "ownership"}
-	lockKinds    = []string{"redlock", kindFlawed}
-	flaws        = names(flawed.Flaws())
-	expiries     = names([]node.Expiry{node.Strict, node.NonStrict})
-	persistences = names([]node.Persistence{node.Forgets, node.EverySecond, node.Always, node.Snapshot})
-	lives        = names([]Lives{Boot, Monotonic, Wall})
-	stepKinds    = []string{"acquire", "hold", "watch", "extend", "release", "write", "sleep", "delete"}
-	slowest      = clock.Ratio(1, maxSpeed)
-	fastest      = clock.Ratio(maxSpeed, 1)
+	claims           = []string{"clocks", "pauses", "forgetting", "network", "extension", "ownership"}
+	lockKinds        = []string{"redlock", kindFlawed}
+	flaws            = names(flawed.Flaws())
+	expiries         = names([]node.Expiry{node.Strict, node.NonStrict})
+	persistences     = names([]node.Persistence{node.Forgets, node.EverySecond, node.Always, node.Snapshot})
+	quarantineClocks = names([]node.QuarantineOn{node.OnBoot, node.OnWall})
+	lives            = names([]Lives{Boot, Monotonic, Wall})
+	stepKinds        = []string{"acquire", "hold", "watch", "extend", "release", "write", "sleep", "delete"}
+	slowest          = clock.Ratio(1, maxSpeed)
+	fastest          = clock.Ratio(maxSpeed, 1)
 )
 
 // kindFlawed is the lock of package flawed.
@@ -337,6 +338,8 @@ func (c *scenarioCheck) nodes() {
 		c.oneOfOr(p.in("expiry"), string(n.Expiry), expiries)
 		c.oneOfOr(p.in("persistence"), string(n.Persistence), persistences)
 		c.within(p.in("quarantine"), n.Quarantine, 0, maxSpan)
+		c.oneOfOr(p.in("quarantine_on"), string(n.QuarantineOn), quarantineClocks)
+		c.none(p.in("quarantine_on"), n.QuarantineOn != "" && n.Quarantine == 0, "a node without a quarantine")
 	}
 }
 
@@ -512,19 +515,26 @@ func (c *scenarioCheck) network() {
 	for i := range n.Rules {
 		c.notTooLong(place{list: "network.rules", i: i, field: "late"}, n.Rules[i].Late)
 	}
+	c.notTooLong(at("network.quiet_from"), n.QuietFrom)
 	names := c.names()
-	if err := n.Check(names[len(c.s.Nodes):], names[:len(c.s.Nodes)]); err != nil {
+	clients, places := names[len(c.s.Nodes):], names[:len(c.s.Nodes):len(c.s.Nodes)]
+	for i := range c.s.Resources {
+		places = append(places, c.s.Resources[i].Name)
+	}
+	if err := n.Check(clients, places); err != nil {
 		path, text, _ := strings.Cut(err.Error(), ": ")
 		c.say(at(path), "%s", text)
 	}
 }
 
 func (c *scenarioCheck) path(where string, p *network.Path) {
-	if d := &p.Delay; max(d.Min, d.Mean, d.Max, p.LossFor) > maxSpan {
+	if d := &p.Delay; max(d.Min, d.Mean, d.Max, p.LossFor, p.SlowBy, p.SlowFor) > maxSpan {
 		c.notTooLong(at(where+".delay.min"), d.Min)
 		c.notTooLong(at(where+".delay.mean"), d.Mean)
 		c.notTooLong(at(where+".delay.max"), d.Max)
 		c.notTooLong(at(where+".loss_for"), p.LossFor)
+		c.notTooLong(at(where+".slow_by"), p.SlowBy)
+		c.notTooLong(at(where+".slow_for"), p.SlowFor)
 	}
 }
 
@@ -611,6 +621,10 @@ func (c *scenarioCheck) fault(p place, f *Fault, k *faultKind) {
 		c.within(p.in("for"), f.For, 1, maxSpan)
 	}
 	c.faultBy(p.in("by"), f, number)
+	if f.Refuse {
+		c.none(p.in("refuse"), k.name != "crash", k.name)
+		c.none(p.in("refuse"), k.name == "crash" && is == "client", "a client's crash")
+	}
 	if k.takesKey {
 		c.key(p.in("key"), f.Key)
 	} else {

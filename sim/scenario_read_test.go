@@ -23,7 +23,7 @@ const good = `{
   "nodes": [
     {"name": "A", "clock": {"rate": "200/199", "offset": "-3.000001ms"}, "expiry": "non-strict"},
     {"name": "B", "persistence": "everysec"},
-    {"name": "C", "quarantine": "10s"}
+    {"name": "C", "quarantine": "10s", "quarantine_on": "wall"}
   ],
   "clients": [
     {"name": "c1", "clock": {"rate": "-200ppm"}, "lives": "wall", "repeat": 2, "steps": [
@@ -35,16 +35,18 @@ const good = `{
     ]},
     {"name": "c2"}
   ],
+  "resources": [{"name": "S", "fenced": true}],
   "network": {
     "request": {"delay": {"min": "1ms"}},
-    "reply": {"delay": {"law": "uniform", "min": "1ms", "max": "2ms"}, "loss_ppm": 10},
+    "reply": {"delay": {"law": "uniform", "min": "1ms", "max": "2ms"}, "loss_ppm": 10, "slow_ppm": 20, "slow_by": "1s", "slow_for": "2s"},
     "paths": {"c1>A": {"delay": {"min": "3ms"}}},
     "cuts": [{"from": ["c1"], "to": ["C"]}],
-    "rules": [{"from": "c1", "to": "B", "nth": 3, "late": "700ms"}]
+    "rules": [{"from": "c1", "to": "B", "nth": 3, "late": "700ms"}, {"to": "S", "drop": true}],
+    "quiet_from": "20s"
   },
   "faults": [
     {"kind": "rate", "on": "A", "at": "1s", "for": "1s", "rate": "13/12"},
-    {"kind": "crash", "on": "B", "at": "1s", "for": "1s", "by": "1.5s"},
+    {"kind": "crash", "on": "B", "at": "1s", "for": "1s", "by": "1.5s", "refuse": true},
     {"kind": "step", "on": "c1", "at": "2s", "by": "-1s"}
   ],
   "expect": {"ok": false, "breaks": ["I1", "I2"], "margin": "-1.000001ms"}
@@ -133,7 +135,7 @@ func TestParseBad(t *testing.T) {
 		{"newer version", `"version": 1,`, `"version": 2, "new": {},`, []string{"version: 2 is newer than this program, which reads version 1"}},
 		{"older version", `"version": 1,`, `"version": -1,`, []string{"version: -1 is older"}},
 		{"no buffer", `"buffer": "2ms", `, ``, []string{"lock.buffer: missing", "2ms"}},
-		{"unknown node in a cut", `"to": ["C"]`, `"to": ["D"]`, []string{`network.cuts[0].to[0]: no machine "D"`, "have c1, c2, A, B, C"}},
+		{"unknown node in a cut", `"to": ["C"]`, `"to": ["D"]`, []string{`network.cuts[0].to[0]: no machine "D"`, "have c1, c2, A, B, C, S"}},
 		{"unknown client in a rule", `"from": "c1", "to": "B"`, `"from": "c3", "to": "B"`, []string{`network.rules[0].from: no machine "c3" (did you mean "c1"?)`}},
 		{"unknown path", `"c1>A"`, `"c1>a"`, []string{`network.paths["c1>a"]: no node "a" (did you mean "A"?)`}},
 		{"no path", `"c1>A"`, `"c1-A"`, []string{`network.paths["c1-A"]: a path is written "client>node"`}},
@@ -161,7 +163,7 @@ func TestParseBad(t *testing.T) {
 		{"strange name", `"name": "B"`, `"name": "B>C"`, []string{`nodes[1].name: "B>C"`, "letters, digits"}},
 		{"expiry", `"non-strict"`, `"nonstrict"`, []string{`nodes[0].expiry: "nonstrict" is none of strict, non-strict (did you mean "non-strict"?)`}},
 		{"persistence", `"everysec"`, `"sometimes"`, []string{`nodes[1].persistence: "sometimes" is none of none, everysec, always, snapshot`}},
-		{"lives", `"wall"`, `"walls"`, []string{`clients[0].lives: "walls" is none of boot, monotonic, wall (did you mean "wall"?)`}},
+		{"lives", `"lives": "wall"`, `"lives": "walls"`, []string{`clients[0].lives: "walls" is none of boot, monotonic, wall (did you mean "wall"?)`}},
 		{"step kind", `"do": "extend"`, `"do": "exten"`, []string{`clients[0].steps[2].do: "exten" is none of acquire, hold, watch, extend, release, write, sleep, delete (did you mean "extend"?)`}},
 		{"step without a key", `"do": "acquire", "key": "k"`, `"do": "acquire"`, []string{"clients[0].steps[0].key: missing"}},
 		{"step on a key never acquired", `"do": "release", "key": "k"`, `"do": "release", "key": "j"`, []string{`clients[0].steps[3].key: no step before this one acquires "j"`}},
@@ -185,6 +187,14 @@ func TestParseBad(t *testing.T) {
 		{"no rate", `, "rate": "13/12"`, `, "rate": "200/199"`, []string{`faults[0].rate: 200/199: the clocks of "A" run at that rate anyway`}},
 		{"loses too much", `"by": "1.5s"`, `"by": "2.5s"`, []string{"faults[1].by: 2.5s: must be from 0s to 2s"}},
 		{"loses a part of nothing", `"persistence": "everysec"`, `"persistence": "always"`, []string{"faults[1].by: only a node with persistence everysec or snapshot"}},
+		{"refusal of what is no crash", `"by": "-1s"`, `"by": "-1s", "refuse": true`, []string{"faults[2].refuse: step takes none"}},
+		{"refusal of a client", `"kind": "step", "on": "c1", "at": "2s", "by": "-1s"`, `"kind": "crash", "on": "c1", "at": "2s", "refuse": true`, []string{"faults[2].refuse: a client's crash takes none"}},
+		{"quarantine on no clock", `"wall"}`, `"mono"}`, []string{`nodes[2].quarantine_on: "mono" is none of boot, wall`}},
+		{"quarantine for no time", `"quarantine": "10s", `, ``, []string{"nodes[2].quarantine_on: a node without a quarantine takes none"}},
+		{"late by nothing", `"slow_by": "1s", `, ``, []string{"network.reply.slow_by: missing"}},
+		{"late for too long", `"slow_by": "1s"`, `"slow_by": "1000h"`, []string{"network.reply.slow_by: 1000h0m0s: must be at most 720h0m0s"}},
+		{"quiet too late", `"quiet_from": "20s"`, `"quiet_from": "2000h"`, []string{"network.quiet_from: 2000h0m0s: must be at most 720h0m0s"}},
+		{"unknown resource in a rule", `"to": "S"`, `"to": "T"`, []string{`network.rules[1].to: no machine "T"`}},
 		{"key of a step", `"by": "-1s"`, `"by": "-1s", "key": "k"`, []string{"faults[2].key: step takes none"}},
 		{"eviction of nothing", `"kind": "step", "on": "c1", "at": "2s", "by": "-1s"`, `"kind": "evict", "on": "B", "at": "2s"`, []string{"faults[2].key: missing"}},
 		{"overlap", `"kind": "step", "on": "c1", "at": "2s", "by": "-1s"`, `"kind": "crash", "on": "B", "at": "1.5s", "for": "1s"`, []string{`faults[2].at: 1.5s: the crash of faults[1] on "B" is not over then`}},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -30,16 +29,9 @@ type scheduler struct {
 	calls    []*call    // free ones
 	mains    int        // processes that have not returned
 	out      int        // lanes with a batch out
-	failure  *panicked
+	failure  *Panic
 	crew     crew                            // for the watchdog
 	locker   func(p *Process) redlock.Locker // the user's own lock, if any
-}
-
-// panicked is a panic of a process, to be passed on.
-type panicked struct {
-	value any
-	stack []byte
-	step  int
 }
 
 // routine is a coroutine that does job after job.
@@ -190,7 +182,7 @@ func (r *routine) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			if r.w.failure == nil {
-				r.w.failure = &panicked{v, debug.Stack(), r.w.history.Len()}
+				r.w.failure = r.panicked(v)
 			}
 		} else if !returned {
 			r.dead = true

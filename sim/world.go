@@ -86,7 +86,7 @@ func (w *world) reset(sc Scenario) {
 	w.names = w.names[:0]
 	for i := range sc.Nodes {
 		n, c := w.nodes[i], &sc.Nodes[i]
-		n.set(c.Clock, sc.Faults, c.Name, int64(c.Quarantine))
+		n.set(c.Clock, sc.Faults, c.Name, &c.Config)
 		keeps := c.Config
 		keeps.Horizon = rolledBack(sc.Faults, c)
 		n.Store.Reset(keeps)
@@ -114,7 +114,7 @@ func rolledBack(faults []Fault, n *Node) clock.Duration {
 	most := clock.Duration(-1)
 	for i := range faults {
 		if f := &faults[i]; f.On == n.Name && (f.Kind == "failover" || f.Kind == "crash") {
-			most = max(most, f.By+f.For+n.Quarantine+1)
+			most = max(most, f.By+1) // a node that is down writes nothing
 		}
 	}
 	return most
@@ -123,7 +123,13 @@ func rolledBack(faults []Fault, n *Node) clock.Duration {
 // plan queues the begin and the end of a fault.
 func (w *world) plan(i int, f *Fault) {
 	m, c, n := w.machineOf(f.On)
-	w.push(int64(f.At), evFault, c, n, int32(i), 0)
+	begin := int64(f.At)
+	if f.Kind == "evict" || f.Kind == "flush" { // somebody has to do it
+		if begin = past(m.paused, begin); begin == never || within(m.down, begin) {
+			return
+		}
+	}
+	w.push(begin, evFault, c, n, int32(i), 0)
 	end := f.end()
 	if f.Kind == "crash" && n >= 0 {
 		end = m.serves(int64(f.At))
@@ -324,12 +330,11 @@ func (w *world) arrive(id int32) {
 	at := w.sc.server(m.node)
 	n := w.nodes[at]
 	if within(n.down, w.now) {
-		w.note(Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth})
-		w.recycle(id)
+		w.turnAway(id, within(n.refusing, w.now))
 		return
 	}
 	if goes := past(n.paused, w.now); goes > w.now {
-		if goes != never {
+		if goes = n.crashes(w.now, goes); goes != never {
 			w.push(goes, evArrive, m.client, m.node, id, 0)
 		}
 		return
@@ -348,6 +353,24 @@ func (w *world) arrive(id int32) {
 		w.note(Event{Kind: Executed, Op: r.Op, Status: reply.Status, Client: int16(m.client), Node: int16(at), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: when})
 	}
 	w.answer(id)
+}
+
+// turnAway is what a node that is down does with a message: nothing, or its host
+// refuses it.
+func (w *world) turnAway(id int32, refuse bool) {
+	m := &w.msgs[id]
+	e := Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth}
+	if refuse {
+		if fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true}); !fate.Lost {
+			e.Value = fate.At
+		}
+	}
+	w.note(e)
+	if e.Value == 0 {
+		w.recycle(id)
+		return
+	}
+	w.push(e.Value, evRefused, m.client, m.node, id, 0)
 }
 
 // answer sends the replies of a message back.
@@ -417,6 +440,12 @@ func (w *world) fault(e event) {
 	if e.b == 1 {
 		k = Healed
 	}
+	if k == Healed && n >= 0 && f.Kind == "crash" {
+		w.nodes[n].restart(w.now, w.sc.Nodes[n].Persistence, f)
+		if within(w.nodes[n].down, w.now) { // it has crashed again, in its quarantine
+			return
+		}
+	}
 	w.note(Event{Kind: k, Client: int16(c), Node: int16(n), Proc: -1, Value: int64(e.a)})
 	switch {
 	case c >= 0:
@@ -425,14 +454,13 @@ func (w *world) fault(e event) {
 		}
 	case f.Kind == "crash":
 		if k == Healed {
-			w.nodes[n].restart(w.sc.Nodes[n].Persistence, f)
 			w.tellHolders(n)
 		}
 	case f.Kind == "evict":
-		w.nodes[n].Evict(f.Key)
+		w.nodes[n].Evict(w.now, f.Key)
 		w.tellHolders(n)
 	case f.Kind == "flush":
-		w.nodes[n].Flush()
+		w.nodes[n].Flush(w.now)
 		w.tellHolders(n)
 	case f.Kind == "failover":
 		w.nodes[n].Rollback(int64(f.At - f.By))
@@ -441,13 +469,13 @@ func (w *world) fault(e event) {
 }
 
 // restart loses what the node's persistence does not keep.
-func (n *server) restart(p node.Persistence, f *Fault) {
+func (n *server) restart(now int64, p node.Persistence, f *Fault) {
 	switch p {
 	case node.EverySecond, node.Snapshot:
 		n.Rollback(int64(f.At - f.By))
 	case node.Always:
 	default:
-		n.Flush()
+		n.Flush(now)
 	}
 }
 

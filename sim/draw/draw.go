@@ -26,6 +26,8 @@ const (
 	ReplyCopy                       // client, node, nth reply: the delay of a second copy
 	ProcessRand                     // client, process: a Stream
 	Choice                          // hash of a label: a choice in generating a scenario
+	RequestSlow                     // client, node, nth request
+	ReplySlow                       // client, node, nth reply
 )
 
 // Odd numbers without a pattern: the fractional parts of √2, √3, √5, √7 and √11.

@@ -40,7 +40,7 @@ func (c Config) Check(clients, nodes []string) error {
 			return fmt.Errorf("network.rules[%d]%w", i, err)
 		}
 	}
-	return nil
+	return notNegative("network.quiet_from", c.QuietFrom)
 }
 
 func (p Path) check() error {
@@ -50,7 +50,24 @@ func (p Path) check() error {
 	if p.LossPPM < 0 || p.LossPPM > million {
 		return fmt.Errorf("loss_ppm: %d of a million messages: 0 to 1000000 are allowed", p.LossPPM)
 	}
-	return notNegative("loss_for", p.LossFor)
+	if p.SlowPPM < 0 || p.SlowPPM > million {
+		return fmt.Errorf("slow_ppm: %d of a million messages: 0 to 1000000 are allowed", p.SlowPPM)
+	}
+	for _, field := range []struct {
+		name string
+		d    clock.Duration
+	}{{"loss_for", p.LossFor}, {"slow_by", p.SlowBy}, {"slow_for", p.SlowFor}} {
+		if err := notNegative(field.name, field.d); err != nil {
+			return err
+		}
+	}
+	switch {
+	case p.SlowPPM > 0 && p.SlowBy == 0:
+		return errors.New("slow_by: missing: by how much the messages of slow_ppm are late")
+	case p.SlowPPM == 0 && p.SlowBy != 0:
+		return errors.New("slow_ppm: missing: how many of a million messages are late by slow_by")
+	}
+	return nil
 }
 
 var laws = []string{string(Constant), string(Uniform), string(Exponential), string(Pareto)}

@@ -14,6 +14,8 @@ func TestCheck(t *testing.T) {
 		`{"paths":{"c1>A":{"delay":{"law":"uniform","max":"1ms"}},"B>c2":{"delay":{"law":"pareto","min":"1ns"}}}}`:                                "",
 		`{"cuts":[{"from":["c1","A"],"to":["c2","B"],"refuse":true}],"rules":[{"late":"1s"},{"from":"A","drop":true},{"to":"A","twice":true}]}`:   "",
 
+		`{"request":{"slow_ppm":5,"slow_by":"1s","slow_for":"1s"},"quiet_from":"1s"}`: "",
+
 		`{"request":{"delay":{"min":"-1ns"}}}`:                                 "network.request.delay.min: -1ns is negative",
 		`{"reply":{"delay":{"law":"exponential","mean":"-2s"}}}`:               "network.reply.delay.mean: -2s is negative",
 		`{"reply":{"delay":{"law":"uniform","max":"-2s"}}}`:                    "network.reply.delay.max: -2s is negative",
@@ -27,6 +29,12 @@ func TestCheck(t *testing.T) {
 		`{"request":{"loss_ppm":-1}}`:                                          "network.request.loss_ppm: -1 of a million messages: 0 to 1000000 are allowed",
 		`{"request":{"loss_ppm":1000001}}`:                                     "network.request.loss_ppm: 1000001",
 		`{"request":{"loss_for":"-1s"}}`:                                       "network.request.loss_for: -1s is negative",
+		`{"request":{"slow_ppm":1000001,"slow_by":"1s"}}`:                      "network.request.slow_ppm: 1000001",
+		`{"request":{"slow_ppm":5}}`:                                           "network.request.slow_by: missing",
+		`{"request":{"slow_by":"1s"}}`:                                         "network.request.slow_ppm: missing",
+		`{"reply":{"slow_ppm":5,"slow_by":"-1s"}}`:                             "network.reply.slow_by: -1s is negative",
+		`{"reply":{"slow_ppm":5,"slow_by":"1s","slow_for":"-1s"}}`:             "network.reply.slow_for: -1s is negative",
+		`{"quiet_from":"-1s"}`:                                                 "network.quiet_from: -1s is negative",
 		`{"paths":{"c1>Z":{}}}`:                                                `network.paths["c1>Z"]: no node "Z"; have A, B`,
 		`{"paths":{"A>Z":{}}}`:                                                 `network.paths["A>Z"]: no client "Z"; have c1, c2`,
 		`{"paths":{"c1>c2":{}}}`:                                               `network.paths["c1>c2"]: no node "c2"; have A, B`,

@@ -30,6 +30,9 @@ type Path struct {
 	Delay   Delay          `json:"delay"`
 	LossPPM int            `json:"loss_ppm,omitzero"` // messages lost, in a million
 	LossFor clock.Duration `json:"loss_for,omitzero"` // once one is lost, so is all for so long
+	SlowPPM int            `json:"slow_ppm,omitzero"` // messages that are late, in a million
+	SlowBy  clock.Duration `json:"slow_by,omitzero"`  // by so much
+	SlowFor clock.Duration `json:"slow_for,omitzero"` // once one is late, so is all for so long
 }
 
 // Rule is about single messages: "the 3rd request from c1 to C is 700 ms late".
@@ -61,4 +64,8 @@ type Config struct {
 	Paths   map[string]Path `json:"paths,omitempty"` // "c1>A", "A>c1": those that differ
 	Cuts    []Cut           `json:"cuts,omitempty"`
 	Rules   []Rule          `json:"rules,omitempty"`
+
+	// From here on (0: never) nothing happens to a message by chance: none is lost,
+	// and each takes the least delay of its path. Cuts and rules go on.
+	QuietFrom clock.Duration `json:"quiet_from,omitzero"`
 }

@@ -30,6 +30,7 @@ type Network struct {
 	paths   []path // of request and reply, by client and node
 	cuts    []span // those of a path lie together
 	rules   []rule
+	quiet   int64 // from then on nothing happens by chance
 	longest int64
 	bounded bool
 
@@ -45,7 +46,11 @@ type path struct {
 	min, mean, max int64 // max: of Pareto and Exponential, math.MaxInt64 for none
 	lossPPM        int64
 	lossFor        int64
-	lossEnds       int64 // until then all is lost; the one thing that a run changes
+	lossEnds       int64 // until then all is lost; this and slowEnds are all that a run changes
+	slowPPM        int64
+	slowBy         int64
+	slowFor        int64
+	slowEnds       int64 // until then all is late
 	cuts, endCuts  int32 // in Network.cuts
 	rules, endRule int32 // in Network.rules
 }
@@ -84,7 +89,10 @@ const (
 // It keeps its memory, so that the next run of the like allocates nothing. C must
 // have passed Check; names that are no machine's are passed over.
 func (n *Network) Reset(c Config, seed uint64, clients, nodes []string) {
-	n.seed, n.nodes = seed, len(nodes)
+	n.seed, n.nodes, n.quiet = seed, len(nodes), math.MaxInt64
+	if c.QuietFrom > 0 {
+		n.quiet = int64(c.QuietFrom)
+	}
 	n.paths = n.paths[:0]
 	for _, client := range clients {
 		for _, node := range nodes {
@@ -106,7 +114,8 @@ func (n *Network) resolve(c *Config, usual *Path, from, to string) path {
 		}
 	}
 	d := &usual.Delay
-	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor)}
+	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor),
+		slowPPM: int64(usual.SlowPPM), slowBy: int64(usual.SlowBy), slowFor: int64(usual.SlowFor)}
 	switch d.Law {
 	case Uniform:
 		p.law = uniform
@@ -195,7 +204,7 @@ func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 
 // Send says what becomes of m, sent at the true time now. What is sent on other
 // paths has no part in it, nor has what else is sent on this one, but for loss
-// that lasts (Path.LossFor). Now must not go back on one path.
+// and slowness that last (Path.LossFor, SlowFor). Now must not go back on one path.
 //
 // A cut counts if it is there when m is sent. A refusal comes back after the
 // least delay of the way there and the way back. Of the rules that fit, all
@@ -203,16 +212,21 @@ func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 // after the first has arrived.
 func (n *Network) Send(now int64, m Message) Fate {
 	i := n.index(m.Client, m.Node)
-	delay, loss := draw.RequestDelay, draw.RequestLoss
+	delay, copied, loss, slow := draw.RequestDelay, draw.RequestCopy, draw.RequestLoss, draw.RequestSlow
 	if m.Reply {
 		i++
-		delay, loss = draw.ReplyDelay, draw.ReplyLoss
+		delay, copied, loss, slow = draw.ReplyDelay, draw.ReplyCopy, draw.ReplyLoss, draw.ReplySlow
 	}
 	p := &n.paths[i]
 	key := func(why draw.Purpose) uint64 {
 		return draw.Key(n.seed, why, uint64(m.Client), uint64(m.Node), uint64(m.Nth))
 	}
-	lost := p.lossPPM > 0 && p.loses(now, key(loss))
+	chance := now < n.quiet
+	lost := chance && p.lossPPM > 0 && befalls(now, key(loss), p.lossPPM, p.lossFor, &p.lossEnds)
+	late := int64(0)
+	if chance && p.slowPPM > 0 && befalls(now, key(slow), p.slowPPM, p.slowFor, &p.slowEnds) {
+		late = p.slowBy
+	}
 	for _, c := range n.cuts[p.cuts:p.endCuts] {
 		if c.from <= now && now < c.to {
 			if c.refused {
@@ -221,7 +235,7 @@ func (n *Network) Send(now int64, m Message) Fate {
 			lost = true
 		}
 	}
-	late, again := int64(0), false
+	again := false
 	for _, r := range n.rules[p.rules:p.endRule] {
 		if r.nth == 0 || r.nth == m.Nth {
 			late = later(late, r.late)
@@ -232,26 +246,30 @@ func (n *Network) Send(now int64, m Message) Fate {
 	if lost {
 		return Fate{Lost: true}
 	}
-	f := Fate{At: later(now, later(p.delay(key(delay)), late))}
-	if again {
-		copied := draw.RequestCopy
-		if m.Reply {
-			copied = draw.ReplyCopy
+	takes := func(why draw.Purpose) int64 {
+		if !chance {
+			return p.min
 		}
-		f.Again = later(f.At, max(1, p.delay(key(copied))))
+		return p.delay(key(why))
+	}
+	f := Fate{At: later(now, later(takes(delay), late))}
+	if again {
+		f.Again = later(f.At, max(1, takes(copied)))
 	}
 	return f
 }
 
-// loses says whether a message sent at now is lost by chance, u.
-func (p *path) loses(now int64, u uint64) bool {
-	if now < p.lossEnds {
+// befalls says whether what happens to ppm of a million messages happens to one
+// sent at now, by chance u, or has not ended since it happened to one before it:
+// it lasts, and ends has until when.
+func befalls(now int64, u uint64, ppm, lasts int64, ends *int64) bool {
+	if now < *ends {
 		return true
 	}
-	if draw.Below(u, million) >= p.lossPPM {
+	if draw.Below(u, million) >= ppm {
 		return false
 	}
-	p.lossEnds = later(now, p.lossFor)
+	*ends = later(now, lasts)
 	return true
 }
 
@@ -284,6 +302,9 @@ func (n *Network) bound() {
 		}
 		most := max(p.delay(0), p.delay(math.MaxUint64))
 		all := most
+		if p.slowPPM > 0 {
+			all = later(all, p.slowBy)
+		}
 		copied := false
 		for _, r := range n.rules[p.rules:p.endRule] {
 			all = later(all, r.late)

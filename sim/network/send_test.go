@@ -192,6 +192,81 @@ func TestLossLasts(t *testing.T) {
 	}
 }
 
+// Once one message is late so is all on that path, by as much, and on no other.
+func TestSlownessLasts(t *testing.T) {
+	t.Parallel()
+	const lasts, by = 5 * ms, 700 * ms
+	slow := Path{Delay: Delay{Min: clock.Duration(ms)}, SlowPPM: 20_000, SlowBy: clock.Duration(by)}
+	plain := made(t, Config{Request: slow}, 3)
+	slow.SlowFor = clock.Duration(lasts)
+	n := made(t, Config{Request: slow}, 3)
+	spells, ends, apart := 0, int64(-1), false
+	for i := range uint32(10_000) {
+		now := int64(i) * ms
+		m := Message{Client: c1, Node: nodeA, Nth: i + 1}
+		began := plain.Send(now, m).At == now+ms+by
+		late := n.Send(now, m).At - now - ms
+		if now >= ends && began {
+			spells++
+			ends = now + lasts
+		}
+		if late != 0 && late != by || (late != 0) != (now < ends) {
+			t.Fatalf("message %d is late by %d ns", i+1, late)
+		}
+		m.Node = nodeB
+		apart = apart || n.Send(now, m).At-now-ms != late
+	}
+	if spells < 50 || !apart {
+		t.Errorf("%d slow spells, and on two paths at different times: %v", spells, apart)
+	}
+}
+
+// In the quiet phase nothing happens by chance, also if it had begun before; cuts
+// and rules go on. Before it all is as it would be without.
+func TestQuiet(t *testing.T) {
+	t.Parallel()
+	const quiet = 100 * ms
+	noisy := Path{
+		Delay:   Delay{Law: Exponential, Min: clock.Duration(ms), Mean: clock.Duration(ms)},
+		LossPPM: 100_000, LossFor: clock.Duration(8 * ms), SlowPPM: 200_000, SlowBy: clock.Duration(ms), SlowFor: clock.Duration(80 * ms),
+	}
+	c := Config{Request: noisy, Reply: noisy,
+		Rules: []Rule{{From: "c1", To: "A", Nth: 150, Late: clock.Duration(7 * ms)}, {Nth: 160, Twice: true}},
+		Cuts:  []Cut{{From: []string{"c1"}, To: []string{"A"}, At: clock.Duration(170 * ms), For: clock.Duration(ms)}}}
+	always := made(t, c, 5)
+	c.QuietFrom = clock.Duration(quiet)
+	n := made(t, c, 5)
+	lost, slow := 0, 0
+	for i := range uint32(200) {
+		for _, reply := range []bool{false, true} {
+			now, m := int64(i)*ms, Message{Client: c1, Node: nodeA, Nth: i, Reply: reply}
+			got, want := n.Send(now, m), always.Send(now, m)
+			if now >= quiet {
+				if want.Lost {
+					lost++
+				} else if want.At != now+ms {
+					slow++
+				}
+				want = Fate{At: now + ms}
+				switch {
+				case i == 150 && !reply:
+					want.At += 7 * ms
+				case i == 160:
+					want.Again = now + 2*ms
+				case i == 170:
+					want = Fate{Lost: true}
+				}
+			}
+			if got != want {
+				t.Errorf("message %d, reply %v: %+v, want %+v", i, reply, got, want)
+			}
+		}
+	}
+	if lost < 50 || slow < 20 {
+		t.Errorf("without the quiet phase %d messages of it are lost and %d late: too few to tell", lost, slow)
+	}
+}
+
 func TestDelaysKeepTheirLaw(t *testing.T) {
 	t.Parallel()
 	us := clock.Duration(time.Microsecond)
@@ -266,6 +341,9 @@ func configs() *rapid.Generator[Config] {
 		if rapid.Bool().Draw(t, what+" bursts") {
 			p.LossFor = duration(t, what+" loss for", 5*ms)
 		}
+		if p.SlowPPM = rapid.SampledFrom([]int{0, 0, 100_000, million}).Draw(t, what+" slow"); p.SlowPPM > 0 {
+			p.SlowBy, p.SlowFor = 1+duration(t, what+" slow by", 5*ms), duration(t, what+" slow for", 5*ms)
+		}
 		p.Delay.Law = rapid.SampledFrom([]Law{"", Constant, Uniform, Exponential, Pareto}).Draw(t, what+" law")
 		p.Delay.Min = 1 + duration(t, what+" min", ms)
 		if p.Delay.Law == Exponential {
@@ -283,6 +361,9 @@ func configs() *rapid.Generator[Config] {
 		c := Config{Request: path(t, "request"), Reply: path(t, "reply")}
 		if rapid.Bool().Draw(t, "own paths") {
 			c.Paths = map[string]Path{"c1>B": path(t, "c1>B"), "C>c2": path(t, "C>c2")}
+		}
+		if rapid.Bool().Draw(t, "quiet") {
+			c.QuietFrom = duration(t, "quiet from", 20*ms)
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "cuts") {
 			c.Cuts = append(c.Cuts, Cut{
@@ -346,7 +427,7 @@ func TestFatesAreApart(t *testing.T) {
 // A fault that is taken away leaves the fates of the other messages as they were.
 func TestFaultsAreApart(t *testing.T) {
 	t.Parallel()
-	base := Config{Request: Path{Delay: Delay{Law: Exponential, Mean: clock.Duration(ms)}, LossPPM: 100_000, LossFor: clock.Duration(5 * ms)}}
+	base := Config{Request: Path{Delay: Delay{Law: Exponential, Mean: clock.Duration(ms)}, LossPPM: 100_000, LossFor: clock.Duration(5 * ms), SlowPPM: 50_000, SlowBy: clock.Duration(ms), SlowFor: clock.Duration(5 * ms)}}
 	faulty := base
 	faulty.Rules = []Rule{{From: "c1", To: "A", Nth: 3, Drop: true}, {From: "c1", To: "A", Nth: 5, Late: 1}}
 	faulty.Cuts = []Cut{{From: []string{"c1"}, To: []string{"A"}, At: clock.Duration(10 * ms), For: clock.Duration(10 * ms)}}
@@ -373,7 +454,7 @@ func TestFaultsAreApart(t *testing.T) {
 
 func TestSendingAllocatesNothing(t *testing.T) {
 	c := Config{
-		Request: Path{Delay: Delay{Law: Exponential, Min: 1, Mean: 1000}, LossPPM: 1000},
+		Request: Path{Delay: Delay{Law: Exponential, Min: 1, Mean: 1000}, LossPPM: 1000, SlowPPM: 1000, SlowBy: 5},
 		Reply:   Path{Delay: Delay{Law: Pareto, Min: 1000}},
 		Paths:   map[string]Path{"c1>B": constantly(1)},
 		Cuts:    []Cut{{From: []string{"c1"}, To: []string{"A"}, At: 10, For: 100}},
@@ -398,7 +479,7 @@ func TestSendingAllocatesNothing(t *testing.T) {
 func BenchmarkSend(b *testing.B) {
 	exponential := Config{Request: Path{Delay: Delay{Law: Exponential, Min: 200_000, Mean: 300_000}}}
 	lossy := exponential
-	lossy.Request.LossPPM = 1000
+	lossy.Request.LossPPM, lossy.Request.SlowPPM, lossy.Request.SlowBy = 1000, 1000, 1
 	lossy.Rules = []Rule{{From: "c1", To: "B", Nth: 3, Drop: true}, {To: "B", Nth: 4, Late: 1}}
 	lossy.Cuts = []Cut{{From: []string{"c1"}, To: []string{"B"}, At: 10, For: 100}}
 	for name, c := range map[string]Config{"exponential": exponential, "faults": lossy} {

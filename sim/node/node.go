@@ -25,11 +25,20 @@ const (
 	Snapshot    Persistence = "snapshot" // a stale RDB file
 )
 
+// QuarantineOn is the clock that counts a quarantine.
+type QuarantineOn string
+
+const (
+	OnBoot QuarantineOn = "boot" // it never steps, and goes on while the node is down; the default
+	OnWall QuarantineOn = "wall" // a step of it makes the quarantine shorter or longer
+)
+
 // Config is the part of a scenario's node that its store needs.
 type Config struct {
-	Expiry      Expiry         `json:"expiry,omitzero"`
-	Persistence Persistence    `json:"persistence,omitzero"`
-	Quarantine  clock.Duration `json:"quarantine,omitzero"` // a restarted node serves only so long after the crash
+	Expiry       Expiry         `json:"expiry,omitzero"`
+	Persistence  Persistence    `json:"persistence,omitzero"`
+	Quarantine   clock.Duration `json:"quarantine,omitzero"`    // a restarted node serves only so long after the crash
+	QuarantineOn QuarantineOn   `json:"quarantine_on,omitzero"` // the clock of the node that counts it
 
 	// Horizon is how far back from the last command a Rollback can reach, in true
 	// time: 0 to the beginning, below 0 not at all (Rollback then does nothing).
@@ -57,9 +66,9 @@ type Store interface {
 	Rollback(to int64)
 
 	// Evict drops a key, and Flush drops all, with the fence numbers. To a later
-	// Rollback they are writes made at the true time of the last command.
-	Evict(key string)
-	Flush()
+	// Rollback they are writes.
+	Evict(at int64, key string)
+	Flush(at int64)
 
 	// Reset empties the store for another run.
 	Reset(c Config)

@@ -23,6 +23,11 @@ func (c Config) Check() error {
 	default:
 		return fmt.Errorf("persistence: no persistence %q; there are %s, %s, %s and %s", c.Persistence, Forgets, EverySecond, Always, Snapshot)
 	}
+	switch c.QuarantineOn {
+	case "", OnBoot, OnWall:
+	default:
+		return fmt.Errorf("quarantine_on: no clock %q; there are %s and %s", c.QuarantineOn, OnBoot, OnWall)
+	}
 	if c.Quarantine < 0 {
 		return fmt.Errorf("quarantine: %v is negative", c.Quarantine)
 	}
@@ -199,14 +204,16 @@ func millisecond(wall int64) int64 {
 
 // Evict drops key. What the node has for a fence number is no key with a TTL and
 // stays.
-func (s *store) Evict(key string) {
+func (s *store) Evict(at int64, key string) {
+	s.now = max(s.now, at)
 	if i := s.find(key); i >= 0 && s.slots[i].set {
 		s.clear(i)
 	}
 }
 
 // Flush drops everything, the fence numbers too.
-func (s *store) Flush() {
+func (s *store) Flush(at int64) {
+	s.now = max(s.now, at)
 	for i := range s.slots {
 		if k := &s.slots[i]; k.set || k.fence > 0 {
 			s.note(int32(i))

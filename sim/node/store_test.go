@@ -97,8 +97,8 @@ func TestKeyThatNeverWas(t *testing.T) {
 	if _, _, ok := s.Holder(0, "k"); ok {
 		t.Error("somebody holds it")
 	}
-	s.Evict("k")
-	s.Flush()
+	s.Evict(0, "k")
+	s.Flush(0)
 	s.Rollback(0)
 }
 
@@ -180,11 +180,11 @@ func TestFence(t *testing.T) {
 			t.Errorf("step %d: %+v, want %+v", i, got, c.want)
 		}
 	}
-	s.Evict("other")
+	s.Evict(99, "other")
 	if got, _ := s.Do(100, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Gone {
 		t.Errorf("after an eviction: %+v, want the number to stay", got)
 	}
-	s.Flush()
+	s.Flush(100)
 	if got, _ := s.Do(101, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Done {
 		t.Errorf("after a flush: %+v, want the number to be gone", got)
 	}
@@ -207,8 +207,8 @@ func TestRollback(t *testing.T) {
 		"set again": {func(s Store) { s.Do(before, 0, acquire("k", "you", 1*ms)) }, func(s Store) { s.Do(at, 2*ms, acquire("k", me, 8*ms)) }, "you", me, 1, until},
 		"extension": {func(s Store) { s.Do(before, 0, acquire("k", me, 4*ms)) }, func(s Store) { s.Do(at, 0, extend("k", me, 10*ms)) }, me, me, 4, until},
 		"deletion":  {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Do(at, 0, release("k", me)) }, me, "", until, 0},
-		"eviction":  {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Do(at, 0, release("other", me)); s.Evict("k") }, me, "", until, 0},
-		"flush":     {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Do(at, 0, release("other", me)); s.Flush() }, me, "", until, 0},
+		"eviction":  {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Evict(at, "k") }, me, "", until, 0},
+		"flush":     {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Flush(at) }, me, "", until, 0},
 		"expiry":    {func(s Store) { s.Do(before, 0, acquire("k", me, 1*ms)) }, func(s Store) { s.Do(at, 5*ms, release("k", me)) }, me, "", 1, 0},
 		"three ways": {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) {
 			s.Do(at, 0, extend("k", me, 20*ms))
@@ -308,6 +308,7 @@ func (m *model) live(wall int64, key string) (held, bool) {
 func (m *model) do(at, wall int64, r *redlock.Request) (redlock.Reply, int64) {
 	m.now = at
 	m.old = append(m.old, past{at, m.copy()})
+	m.now = at
 	k, ok := m.live(wall, r.Key)
 	if !ok {
 		delete(m.keys, r.Key)
@@ -371,13 +372,13 @@ func TestStoreIsItsModel(t *testing.T) {
 					m.rollback(to)
 				}
 			case 1:
-				m.old = append(m.old, past{m.now, m.copy()})
+				m.old = append(m.old, past{at, m.copy()})
 				if rapid.IntRange(0, 3).Draw(t, "all") == 0 {
-					reused.Flush()
+					reused.Flush(at)
 					clear(m.keys)
 					clear(m.fences)
 				} else {
-					reused.Evict(key)
+					reused.Evict(at, key)
 					delete(m.keys, key)
 				}
 			default:
@@ -420,6 +421,9 @@ func TestCheck(t *testing.T) {
 		`{"persistence":"snapshot"}`:                                  "",
 		`{"expiry":"lax"}`:                                            `expiry: no expiry "lax"; there are strict and non-strict`,
 		`{"persistence":"aof"}`:                                       `persistence: no persistence "aof"; there are none, everysec, always and snapshot`,
+		`{"quarantine_on":"boot"}`:                                    "",
+		`{"quarantine_on":"wall"}`:                                    "",
+		`{"quarantine_on":"mono"}`:                                    `quarantine_on: no clock "mono"; there are boot and wall`,
 		`{"quarantine":"-1s"}`:                                        "quarantine: -1s is negative",
 	} {
 		var c Config
@@ -460,7 +464,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 				cycle(s, at*100, all)
 			}
 			s.Rollback(500)
-			s.Flush()
+			s.Flush(1000)
 		}
 		run()
 		if n := testing.AllocsPerRun(10, run); n != 0 {

@@ -42,6 +42,9 @@ func (s *story) everything(e sim.Event) string {
 		}
 		return text
 	case sim.Dropped:
+		if e.Value > 0 {
+			return fmt.Sprintf("is down: its host refuses %s #%d, which hears of it at %s", s.cast.client(int(e.Client), 0), e.Nth, instant(e.Value, 9))
+		}
 		return fmt.Sprintf("is down: drops %s #%d", s.cast.client(int(e.Client), 0), e.Nth)
 	case sim.Answered:
 		if e.Value == -1 {

@@ -321,6 +321,9 @@ func (s *story) told(e sim.Event, b *broadcast, step int) string {
 	case sim.Executed:
 		return opWord(e.Op) + ": " + statusWord(e.Op, e.Status)
 	case sim.Dropped:
+		if e.Value > 0 {
+			return fmt.Sprintf("is down: its host refuses %s", s.cast.client(int(e.Client), 0))
+		}
 		return fmt.Sprintf("is down: does not hear %s", s.cast.client(int(e.Client), 0))
 	case sim.Answered:
 		if e.Value == -1 {
