@@ -134,7 +134,7 @@ func (c *checker) answered(e *Event) {
 	a := c.attemptOf(e.Owner)
 	switch {
 	case a == nil:
-	case e.Op == redlock.OpRelease && e.Status == redlock.Done:
+	case e.Status == redlock.Done && node.EffectOf(e.Op, true) == node.Deletes:
 		a.freed++
 	case !node.Acquires(e.Op):
 	case e.Status == redlock.Done:

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -30,7 +31,7 @@ func (c *checker) tidiness() {
 		}
 		for j := range c.blocks {
 			b := &c.blocks[j]
-			if b.owner != a.owner || b.key != a.key || b.To <= a.returned {
+			if b.owner != a.owner || b.key != a.key || b.To <= a.returned || c.ofLater(b, a, i) {
 				continue
 			}
 			if !known {
@@ -51,6 +52,27 @@ func (c *checker) tidiness() {
 			})
 		}
 	}
+}
+
+// ofLater says that a block is of a later attempt than a, the i-th, which has the
+// same owner value.
+func (c *checker) ofLater(b *block, a *attempt, i int) bool {
+	switch {
+	case b.nth == 0 || int(c.byOwner[a.owner]) == i+1: // none is later
+		return false
+	case b.client != a.client:
+		return true
+	}
+	later := int64(never)
+	for j := i + 1; j < len(c.attempts); j++ {
+		if o := &c.attempts[j]; o.owner == a.owner && o.client == a.client {
+			later = o.asked
+			break
+		}
+	}
+	return slices.ContainsFunc(c.h.events, func(e Event) bool {
+		return e.Kind == Sent && e.At >= later && e.Client == b.client && int(e.Node) == b.Node && e.Nth == b.nth
+	})
 }
 
 // patience is the bound of I7 in true time; false if a delay has none. The node

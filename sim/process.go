@@ -181,11 +181,20 @@ func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{l, p} }
 
 var _ redlock.Locker = (*Witness)(nil)
 
-func (w *Witness) note(k EventKind, key string, token redlock.Token, value int64, ttl time.Duration, err error) {
-	e := Event{Kind: k, Key: w.p.text(key), Value: value, Nth: milliseconds(ttl)}
-	if token != (redlock.Token{}) {
-		e.Owner = w.p.text(token.String())
+// owner is the owner value of a token, 0 for none: the one of which the lock has
+// said that it is believed, if it has.
+func (w *Witness) owner(key string, t redlock.Token) Text {
+	switch b := w.p.believed(key); {
+	case b != nil:
+		return b.owner
+	case t != redlock.Token{}:
+		return w.p.text(t.String())
 	}
+	return 0
+}
+
+func (w *Witness) note(k EventKind, key string, owner Text, value int64, ttl time.Duration, err error) {
+	e := Event{Kind: k, Key: w.p.text(key), Owner: owner, Value: value, Nth: milliseconds(ttl)}
 	if err != nil {
 		e.Note = w.p.text(err.Error())
 	}
@@ -198,22 +207,21 @@ func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl
 		if ctx.Err() != nil {
 			why = refusedOther // what it says beside that is about the attempt before
 		}
-		w.note(Refused, key, t, int64(why), 0, err)
+		w.note(Refused, key, w.owner(key, t), int64(why), 0, err)
 		return t, err
 	}
 	if !w.spoken(key, t) {
-		w.note(Granted, key, t, w.until(t, ttl), ttl, nil)
+		w.note(Granted, key, w.owner(key, t), w.until(t, ttl), ttl, nil)
 		if fence, ok := t.Fence(); ok {
-			w.note(Fenced, key, t, int64(fence), 0, nil)
+			w.note(Fenced, key, w.owner(key, t), int64(fence), 0, nil)
 		}
 	}
 	return t, err
 }
 
-// spoken says that the lock itself has said what its user believes of a token.
+// spoken says that the lock itself has said what its user believes.
 func (w *Witness) spoken(key string, t redlock.Token) bool {
-	b := w.p.believed(key)
-	return b != nil && t.ValidUntil().IsZero() && b.owner == w.p.text(t.String())
+	return t.ValidUntil().IsZero() && w.p.believed(key) != nil
 }
 
 // until is the reading of the client's clock at which trust in a token ends that
@@ -230,7 +238,7 @@ func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
 func (w *Witness) wants(key string, ttl time.Duration) {
 	w.p.forget(key)
 	w.p.ttl = ttl
-	w.note(Wanted, key, redlock.Token{}, 0, 0, nil)
+	w.note(Wanted, key, 0, 0, 0, nil)
 }
 
 // Acquire is redlock.Locker's.
@@ -251,12 +259,12 @@ func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err e
 	switch {
 	case err == nil && w.spoken(key, t):
 	case err == nil:
-		w.note(Extended, key, t, w.until(t, ttl), ttl, nil)
+		w.note(Extended, key, w.owner(key, t), w.until(t, ttl), ttl, nil)
 	case errors.Is(err, redlock.ErrLockNotHeld), errors.Is(err, redlock.ErrLockExpired):
+		w.note(Unextended, key, w.owner(key, t), 1, 0, err)
 		w.p.forget(key)
-		w.note(Unextended, key, t, 1, 0, err)
 	default:
-		w.note(Unextended, key, t, 0, 0, err)
+		w.note(Unextended, key, w.owner(key, t), 0, 0, err)
 	}
 	return err
 }
@@ -287,10 +295,11 @@ func (w *Witness) AcquireOrExtend(ctx context.Context, key string, t redlock.Tok
 
 // Release is redlock.Locker's.
 func (w *Witness) Release(ctx context.Context, key string, t redlock.Token) error {
+	owner := w.owner(key, t)
 	w.p.forget(key)
-	w.note(Releasing, key, t, 0, 0, nil)
+	w.note(Releasing, key, owner, 0, 0, nil)
 	err := w.inner.Release(ctx, key, t)
-	w.note(Released, key, t, 0, 0, err)
+	w.note(Released, key, owner, 0, 0, err)
 	return err
 }
 

@@ -95,12 +95,14 @@ func (w *world) write(c *client, resource int, fence uint64, x *call) {
 	}
 	w.note(e)
 	if e.Value >= 0 {
+		w.out++ // the run waits for it, though its writer may have left
 		w.push(fate.At, evWrite, c.id, at, id, 0)
 	}
 }
 
 // store carries a write out, at the resource.
 func (w *world) store(id int32) {
+	w.out--
 	x := &w.writes[id]
 	at := w.onNetwork(x.resource)
 	x.reply = redlock.Reply{Status: redlock.Done}

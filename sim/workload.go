@@ -87,7 +87,7 @@ func (s *stepper) holding(key string) *holding {
 		if h.ctx.Err() == nil || s.p.ctx.Err() != nil {
 			return h
 		}
-		s.lock.note(Lost, key, h.token, 0, 0, context.Cause(h.ctx))
+		s.lock.note(Lost, key, s.lock.owner(key, h.token), 0, 0, context.Cause(h.ctx))
 		s.drop(key)
 		return nil
 	}

@@ -30,6 +30,20 @@ func Acquires(op redlock.Op) bool {
 	return op == redlock.OpAcquire || op == OpSetForGood || op == OpAcquireCount
 }
 
+// Usual is the operation of package redlock that one stands in for: what it is
+// asked for, and what its answers mean.
+func Usual(op redlock.Op) redlock.Op {
+	switch {
+	case Acquires(op):
+		return redlock.OpAcquire
+	case EffectOf(op, true) == Prolongs:
+		return redlock.OpExtend
+	case EffectOf(op, true) == Deletes:
+		return redlock.OpRelease
+	}
+	return op
+}
+
 // Effect is what an operation that was carried out has done to its key.
 type Effect uint8
 

@@ -5,6 +5,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/node"
 )
 
 // A broadcast is one question of one process to all nodes, with what came of it.
@@ -112,9 +113,9 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 func (t *threads) ask(step int, e sim.Event, who process) *broadcast {
 	t.stop(step, who)
 	b := &broadcast{step: step, ends: math.MaxInt, client: int(e.Client), proc: int(e.Proc), op: e.Op, key: e.Key, owner: e.Owner,
-		cleanUp: e.Op == redlock.OpRelease && !t.called[e.Owner]}
+		cleanUp: node.Usual(e.Op) == redlock.OpRelease && !t.called[e.Owner]}
 	t.list = append(t.list, b)
-	if e.Op == redlock.OpAcquire {
+	if node.Usual(e.Op) == redlock.OpAcquire {
 		t.attempts[e.Owner] = b
 	}
 	t.waiting[who], t.latest[question{e.Client, e.Op, e.Owner}] = b, b
@@ -142,14 +143,14 @@ func (t *threads) find(m message, e sim.Event) *broadcast {
 }
 
 // executed keeps who has granted to an attempt, and whether it still counts.
-func (t *threads) executed(b *broadcast, node uint64) {
+func (t *threads) executed(b *broadcast, bit uint64) {
 	a := t.attempts[b.owner]
 	switch {
 	case a == nil:
-	case b.op == redlock.OpAcquire:
-		a.got, a.kept = a.got|node, a.kept|node
-	case b.op == redlock.OpRelease:
-		a.kept &^= node
+	case node.Usual(b.op) == redlock.OpAcquire:
+		a.got, a.kept = a.got|bit, a.kept|bit
+	case node.Usual(b.op) == redlock.OpRelease:
+		a.kept &^= bit
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/node"
 )
 
 // An explanation says why exclusion ended before trust, from what the run shows:
@@ -142,7 +143,7 @@ func (e *explanation) nodesInTime(q *inquiry, right runOut) {
 func (q *inquiry) firstAsked() int64 {
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
-		if e.Kind == sim.Asked && e.Op == redlock.OpAcquire && int(e.Client) == q.client && q.h.Text(e.Owner) == q.lease.Owner {
+		if e.Kind == sim.Asked && node.Usual(e.Op) == redlock.OpAcquire && int(e.Client) == q.client && q.h.Text(e.Owner) == q.lease.Owner {
 			return e.At
 		}
 	}
@@ -308,14 +309,14 @@ func (q *inquiry) nodeForgot(g blocker, b sim.Block) string {
 
 // lastSet is when the key of a block got its last expiry, and for how long on
 // the node's clock.
-func (q *inquiry) lastSet(node int, b sim.Block) (at int64, ttl time.Duration) {
+func (q *inquiry) lastSet(n int, b sim.Block) (at int64, ttl time.Duration) {
 	at, ttl = b.From, time.Duration(q.cast.Lock.TTL).Truncate(time.Millisecond)
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
 		if e.At > b.To {
 			break
 		}
-		if e.Kind == sim.Executed && int(e.Node) == node && e.Status == redlock.Done && e.Op != redlock.OpRelease && q.h.Text(e.Owner) == b.Owner {
+		if e.Kind == sim.Executed && int(e.Node) == n && e.Status == redlock.Done && node.Usual(e.Op) != redlock.OpRelease && q.h.Text(e.Owner) == b.Owner {
 			at, ttl = e.At, time.Duration(e.Value-e.Local/1e6)*time.Millisecond
 		}
 	}

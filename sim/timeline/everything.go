@@ -6,6 +6,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/node"
 )
 
 // everything is the line of an event at the level of every event.
@@ -79,7 +80,7 @@ func (s *story) short(t sim.Text) string {
 func statusWord(op redlock.Op, status redlock.Status) string {
 	switch status {
 	case redlock.Done:
-		switch op {
+		switch node.Usual(op) {
 		case redlock.OpAcquire:
 			return "granted"
 		case redlock.OpExtend:

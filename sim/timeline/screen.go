@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"driftlock/sim"
@@ -103,6 +104,9 @@ func (p *page) assumptions(c cast, v sim.Verdict, x sim.Violation) {
 		return
 	case x.Invariant == sim.I3 && !c.Lock.Fencing:
 		p.para("Not promised: ", "that a resource takes no stale write, without fence numbers.")
+		return
+	case !sim.Explained(x.Invariant, v.Unmet) && len(c.Lock.Flaws) > 0:
+		p.para("Flaw:  ", "the lock is wrong on purpose: "+strings.Join(c.Lock.Flaws, ", ")+".")
 		return
 	case !sim.Explained(x.Invariant, v.Unmet):
 		p.para("BUG: ", "nothing in this run is beyond what the lock promises. It is a fault of the lock, or of the simulator.")

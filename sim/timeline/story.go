@@ -12,6 +12,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/node"
 )
 
 // Level is how much of a run is told.
@@ -160,7 +161,7 @@ func (s *story) step(step int, e sim.Event) {
 	}
 	b := s.of[step]
 	if b != nil && b.vain && e.Kind != sim.Refused {
-		if e.Kind == sim.Asked && b.op == redlock.OpAcquire {
+		if e.Kind == sim.Asked && node.Usual(b.op) == redlock.OpAcquire {
 			s.inVain(l, b)
 		}
 		return
@@ -197,7 +198,7 @@ func (s *story) remember(e sim.Event) {
 	who := process{e.Client, e.Proc}
 	switch e.Kind {
 	case sim.Asked:
-		if e.Op == redlock.OpAcquire {
+		if node.Usual(e.Op) == redlock.OpAcquire {
 			s.owner[e.Owner] = s.cast.client(int(e.Client), int(e.Proc))
 		}
 	case sim.Granted:
@@ -206,7 +207,7 @@ func (s *story) remember(e sim.Event) {
 		delete(s.holds, who)
 	case sim.Executed:
 		if e.Status == redlock.Done {
-			if e.Op == redlock.OpRelease {
+			if node.Usual(e.Op) == redlock.OpRelease {
 				delete(s.at, nodeKey{int(e.Node), e.Key})
 			} else {
 				s.at[nodeKey{int(e.Node), e.Key}] = e.Owner
@@ -265,15 +266,17 @@ func (s *story) executed(g group) string {
 	until := s.until(g.when, len(g.nodes))
 	var text string
 	switch {
-	case g.of.op == redlock.OpAcquire && g.status == redlock.Done:
+	case node.Usual(g.of.op) == redlock.OpAcquire && g.status == redlock.Done:
 		text = "granted to " + who + until
-	case g.of.op == redlock.OpAcquire && g.status == redlock.Ours:
+	case node.Usual(g.of.op) == redlock.OpAcquire && g.status == redlock.Ours:
 		text = "granted to " + who + " already" + until
-	case g.of.op == redlock.OpAcquire:
+	case node.Usual(g.of.op) == redlock.OpAcquire:
 		text = "refused to " + who + ": " + g.holder + " has it" + until
-	case g.of.op == redlock.OpExtend && g.status == redlock.Done:
+	case node.Usual(g.of.op) == redlock.OpExtend && g.status == redlock.Done:
 		text = "extended for " + who + until
-	case g.of.op == redlock.OpRelease && g.status == redlock.Done:
+	case g.of.op == node.OpDelete && g.status == redlock.Done:
+		text = "deleted by " + who
+	case node.Usual(g.of.op) == redlock.OpRelease && g.status == redlock.Done:
 		text = "freed by " + who
 	case g.status == redlock.Others:
 		text = "not " + who + "'s: " + g.holder + " has it"
@@ -289,8 +292,11 @@ func (s *story) executed(g group) string {
 // until tells the expiry readings of keys, which are in ms of the nodes' clocks.
 func (s *story) until(when []int64, nodes int) string {
 	low, high := slices.Min(when), slices.Max(when)
-	if high <= 0 {
+	switch {
+	case high <= 0:
 		return ""
+	case low >= node.Forever:
+		return " for good"
 	}
 	clock := "its clock reads "
 	if nodes > 1 {
@@ -342,7 +348,7 @@ func (s *story) told(e sim.Event, b *broadcast, step int) string {
 	case sim.Stored:
 		return s.stored(e)
 	case sim.Extended:
-		return fmt.Sprintf("has extended %s%s; trusts it until its clock reads %s", s.key(e.Key), s.votes(b), instant(e.Value, 6))
+		return fmt.Sprintf("has extended %s%s; trusts it until %s", s.key(e.Key), s.votes(b), s.deadline(e.Value))
 	case sim.Unextended:
 		text := fmt.Sprintf("could not extend %s: %s", s.key(e.Key), s.text(e.Note))
 		if e.Value == 1 {
@@ -372,14 +378,24 @@ func (s *story) told(e sim.Event, b *broadcast, step int) string {
 func (s *story) asked(e sim.Event, b *broadcast) string {
 	everybody := s.cast.nodes(all(len(s.cast.Nodes)))
 	switch {
-	case e.Op == redlock.OpAcquire:
+	case e.Op == node.OpDelete:
+		return fmt.Sprintf("deletes %s on %s, whoever has it", s.key(e.Key), everybody)
+	case node.Usual(e.Op) == redlock.OpAcquire:
 		return fmt.Sprintf("asks %s for %s", everybody, s.key(e.Key))
-	case e.Op == redlock.OpExtend:
+	case node.Usual(e.Op) == redlock.OpExtend:
 		return fmt.Sprintf("asks %s to extend %s", everybody, s.key(e.Key))
 	case b != nil && b.cleanUp:
 		return fmt.Sprintf("did not get %s: takes it back from %s", s.key(e.Key), everybody)
 	}
 	return fmt.Sprintf("releases %s on %s", s.key(e.Key), everybody)
+}
+
+// deadline is when a holder's trust ends by itself.
+func (s *story) deadline(reading int64) string {
+	if reading == never {
+		return "it lets go"
+	}
+	return "its clock reads " + instant(reading, 6)
 }
 
 func (s *story) sent(e sim.Event) string {
@@ -417,7 +433,7 @@ func (s *story) stored(e sim.Event) string {
 }
 
 func (s *story) granted(e sim.Event, b *broadcast) string {
-	return fmt.Sprintf("holds %s%s; trusts it until its clock reads %s", s.key(e.Key), s.votes(b), instant(e.Value, 6))
+	return fmt.Sprintf("holds %s%s; trusts it until %s", s.key(e.Key), s.votes(b), s.deadline(e.Value))
 }
 
 // votes is whose yes a process had heard when it stopped waiting.
