@@ -36,7 +36,7 @@ func (c *checker) tidiness() {
 			}
 			if !known {
 				var ok bool
-				if bound, ok = c.patience(); !ok {
+				if bound, ok = c.tidyBound(); !ok {
 					return
 				}
 				known = true
@@ -75,9 +75,9 @@ func (c *checker) ofLater(b *block, a *attempt, i int) bool {
 	})
 }
 
-// patience is the bound of I7 in true time; false if a delay has none. The node
+// tidyBound is the bound of I7 in true time; false if a delay has none. The node
 // timeout is on a client's clock: the slowest one's counts.
-func (c *checker) patience() (int64, bool) {
+func (c *checker) tidyBound() (int64, bool) {
 	sc := &c.h.scenario
 	timeout := int64(sc.Lock.NodeTimeout)
 	slowest := timeout

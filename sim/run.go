@@ -110,8 +110,8 @@ func (r *Runner) Close() {
 // ErrStuck says that a process blocked on something that is not the simulator's.
 var ErrStuck = errors.New("sim: a process blocks outside of Sleep and Broadcast")
 
-// patience is how often Run looks whether the world moves.
-const patience = time.Second
+// watchEvery is how often Run looks whether the world moves.
+const watchEvery = time.Second
 
 // Run is the function Run. The history is good until the next call.
 func (r *Runner) Run(sc Scenario) (*History, error) {
@@ -162,7 +162,7 @@ func (r *Runner) Check() *Verdict { return r.judge.check(&r.w.history) }
 // watch waits for the end of a run, or until a process is found blocked twice in
 // a row while the world stood still.
 func (r *Runner) watch(w *world, done chan struct{}) error {
-	tick := time.NewTicker(patience)
+	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var last map[string]string
 	beat, still := r.pulse.Load(), 0
@@ -219,16 +219,16 @@ func (c *crew) has(stack []byte) bool {
 	return m != nil && c.address[string(m[1])]
 }
 
-// strand is a process that is not parked in the world.
-type strand struct {
+// astray is a process that is not parked in the world.
+type astray struct {
 	stack   string
 	blocked bool // by something else; or it computes
 }
 
 // stacks finds them, by goroutine.
-func (c *crew) stacks() map[string]strand {
+func (c *crew) stacks() map[string]astray {
 	buf := make([]byte, 4<<20)
-	found := map[string]strand{}
+	found := map[string]astray{}
 	for _, g := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
 		m := goroutineHead.FindSubmatch(g)
 		if m == nil || !c.has(g) {
@@ -237,9 +237,9 @@ func (c *crew) stacks() map[string]strand {
 		switch string(m[2]) {
 		case "coroutine":
 		case "running", "runnable", "GC assist wait", "copystack", "preempted":
-			found[string(m[1])] = strand{string(g), false}
+			found[string(m[1])] = astray{string(g), false}
 		default:
-			found[string(m[1])] = strand{string(g), true}
+			found[string(m[1])] = astray{string(g), true}
 		}
 	}
 	return found
