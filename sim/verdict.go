@@ -67,6 +67,7 @@ const (
 
 var endWords = [...]string{"expired", "freed", "forgotten", "deleted"}
 
+// String is a word such as "expired".
 func (e BlockEnd) String() string { return endWords[e] }
 
 // Factor is a drift factor in parts per billion.
@@ -141,31 +142,3 @@ func (v Verdict) Err() error {
 	first := v.Violations[0]
 	return fmt.Errorf("%v (%s) broken at %v: %s", first.Invariant, first.Invariant.Word(), clock.Duration(first.At), first.Text)
 }
-
-// Probe is a dangerous state that a run may reach.
-type Probe uint8
-
-const (
-	ProbeGrant         Probe = iota // a lease was granted
-	ProbeRanOut                     // its trust ran to its deadline
-	ProbeMinimalQuorum              // it was granted by q nodes and no more
-	ProbeLateGrant                  // a node granted after its caller had stopped waiting
-	ProbeHeld                       // an attempt found the lock held by another
-	ProbeOutage                     // an attempt reached no quorum
-	ProbeTooLate                    // an attempt won, but with too little validity left
-	ProbeLostMessage                // a message was lost
-	ProbeHandover                   // a lease was granted within a hundredth of its TTL after the trust of another
-	ProbeForgot                     // a node lost a key that blocked for a trusted lease
-	probes
-)
-
-var probeWords = [probes]string{
-	"a lease was granted", "trust ran to its deadline", "granted by a bare quorum", "a node granted after its caller had stopped waiting",
-	"an attempt found the lock held", "an attempt reached no quorum", "an attempt won too late", "a message was lost",
-	"a grant right after another's trust", "a node forgot a key that mattered",
-}
-
-func (p Probe) String() string { return probeWords[p] }
-
-// Probes counts states by Probe.
-type Probes [probes]int
