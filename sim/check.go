@@ -19,22 +19,22 @@ func Check(h *History) Verdict {
 // checker is one pass over a history, and the tables it fills. Used again, it
 // keeps its memory; the verdict it gave before is then gone.
 type checker struct {
-	h        *History
-	clients  []machine
-	nodes    []machine
-	leases   []lease
-	blocks   []block
-	open     []int // blocks that go on, one a node and key at most
-	attempts []attempt
-	waits    []wait
-	net      network.Network // for its bounds
-	names    []string
-	fences   []fenced
-	writes   []written
-	accepted []written // the newest of a resource and key
-	byOwner  []int32   // the attempt of an owner, from 1
-	released []bool    // by owner: a release was asked for
-	verdict  Verdict   // what comes of it
+	h         *History
+	clients   []machine
+	nodes     []machine
+	leases    []lease
+	blocks    []block
+	open      []int // blocks that go on, one a node and key at most
+	attempts  []attempt
+	waits     []wait
+	net       network.Network // for its bounds
+	names     []string
+	fences    []fenced
+	writes    []written
+	accepted  []written // the newest of a resource and key
+	byOwner   []int32   // the attempt of an owner, from 1
+	unawaited []bool    // by owner: nobody waits for the answers to its acquire any more
+	verdict   Verdict   // what comes of it
 }
 
 // lease is a Lease in the making.
@@ -113,7 +113,7 @@ func (c *checker) reset(h *History) {
 	c.waits = c.waits[:0]
 	c.fences, c.writes, c.accepted = c.fences[:0], c.writes[:0], c.accepted[:0]
 	c.attempts, c.byOwner = c.attempts[:0], append(c.byOwner[:0], make([]int32, len(h.texts))...)
-	c.released = append(c.released[:0], make([]bool, len(h.texts))...)
+	c.unawaited = append(c.unawaited[:0], make([]bool, len(h.texts))...)
 	v := &c.verdict
 	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
 }
@@ -230,11 +230,15 @@ func (c *checker) settle(l *lease) {
 	}
 }
 
+// quorum is how many nodes must grant, and mustBlock how many must block so that
+// no rival finds a quorum: N−q+1.
+func (c *checker) quorum() int    { return len(c.nodes)/2 + 1 }
+func (c *checker) mustBlock() int { return len(c.nodes) - c.quorum() + 1 }
+
 // excluded is the first instant from the grant on at which fewer than N−q+1
 // nodes block for the lease, when a block ends at end(b).
 func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
-	n := len(c.nodes)
-	need := n - (n/2 + 1) + 1
+	need := c.mustBlock()
 	for t := l.Granted; ; {
 		count, next := 0, int64(never)
 		for i := range c.blocks {
@@ -244,10 +248,7 @@ func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
 				next = min(next, end(b))
 			}
 		}
-		if count < need || next == never {
-			if count >= need {
-				return never
-			}
+		if count < need {
 			return t
 		}
 		t = next

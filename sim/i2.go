@@ -10,7 +10,6 @@ import (
 // for it. The end of both is outside, so a tie is sound. Its margin is by how
 // much exclusion outlived trust.
 func (c *checker) soundness() {
-	n := len(c.nodes)
 	for i := range c.leases {
 		l := &c.leases[i]
 		if l.ExclusionEnds >= l.TrustEnds {
@@ -19,7 +18,7 @@ func (c *checker) soundness() {
 		c.verdict.Violations = append(c.verdict.Violations, Violation{
 			Invariant: I2, At: l.ExclusionEnds, Client: l.Client, Key: l.Key, Lease: i, Other: -1, Margin: l.Margin(), HasMargin: true,
 			Text: fmt.Sprintf("%s believed that it holds %q until %v, but from %v on fewer than %d of %d nodes blocked for it: %v too long",
-				l.Client, l.Key, clock.Duration(l.TrustEnds), clock.Duration(l.ExclusionEnds), n-n/2, n, -l.Margin()),
+				l.Client, l.Key, clock.Duration(l.TrustEnds), clock.Duration(l.ExclusionEnds), c.mustBlock(), len(c.nodes), -l.Margin()),
 		})
 	}
 }

@@ -59,8 +59,6 @@ func (c *checker) honestRelease(e *Event, a *attempt) {
 	}
 }
 
-func (c *checker) quorum() int { return len(c.nodes)/2 + 1 }
-
 // attempt is what became of one owner value: one attempt to acquire, and the
 // lease that came of it.
 type attempt struct {

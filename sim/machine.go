@@ -112,7 +112,7 @@ func (m *machine) set(c Clock, faults []Fault, name string, conf *node.Config) {
 			continue
 		}
 		m.edges = append(m.edges, edge{int64(f.At), i, false})
-		if end := f.end(); end != never && f.lasts() {
+		if end := f.end(); end != never {
 			m.edges = append(m.edges, edge{end, i, true})
 		}
 	}
@@ -126,20 +126,13 @@ func (m *machine) set(c Clock, faults []Fault, name string, conf *node.Config) {
 	}
 }
 
-// end is the true time at which a fault that lasts is over.
+// end is the true time at which a fault is over; never, if it is for good or only
+// of a moment.
 func (f *Fault) end() int64 {
 	if f.For == 0 {
 		return never
 	}
 	return int64(f.At) + int64(f.For)
-}
-
-func (f *Fault) lasts() bool {
-	switch f.Kind {
-	case "pause", "suspend", "crash", "rate", "freeze":
-		return true
-	}
-	return false
 }
 
 // bend adds the spans that faults make.

@@ -2,8 +2,10 @@ package sim
 
 import "math/bits"
 
-// mulUp is t·ppb/10⁹ rounded up, and divUp is t·10⁹/of rounded up, at least 0;
-// both for t of up to 2⁶³ ns, over 128 bits.
+// Parts per billion of a time, over 128 bits: a product of two int64 would not
+// always fit.
+
+// mulUp is t·ppb/10⁹ rounded up; 0 if t is below 0.
 func mulUp(t, ppb int64) int64 {
 	hi, lo := bits.Mul64(uint64(max(0, t)), uint64(ppb))
 	lo, carry := bits.Add64(lo, 1e9-1, 0)
@@ -11,6 +13,8 @@ func mulUp(t, ppb int64) int64 {
 	return int64(q)
 }
 
+// divUp is t·10⁹/of rounded up, for of above 0: 0 if t is below 0, and never where
+// it does not fit.
 func divUp(t, of int64) int64 {
 	if t <= 0 {
 		return 0

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,6 +21,7 @@ type Remedy struct {
 // name is empty. It is expected to hold, unless the remedy says otherwise.
 func (s Scenario) WithRemedy(name string) (Scenario, error) {
 	var names []string
+	scenario := cmp.Or(s.Name, "the scenario")
 	for _, r := range s.Remedies {
 		if r.Name == name || name == "" {
 			return s.with(r)
@@ -27,16 +29,9 @@ func (s Scenario) WithRemedy(name string) (Scenario, error) {
 		names = append(names, r.Name)
 	}
 	if len(names) == 0 {
-		return Scenario{}, fmt.Errorf("%s has no remedy", cmpName(s.Name))
+		return Scenario{}, fmt.Errorf("%s has no remedy", scenario)
 	}
-	return Scenario{}, fmt.Errorf("%s has no remedy %s%s: there are %s", cmpName(s.Name), shown(name), didYouMean(name, names), strings.Join(names, ", "))
-}
-
-func cmpName(name string) string {
-	if name == "" {
-		return "the scenario"
-	}
-	return name
+	return Scenario{}, fmt.Errorf("%s has no remedy %s%s: there are %s", scenario, shown(name), didYouMean(name, names), strings.Join(names, ", "))
 }
 
 func (s Scenario) with(r Remedy) (Scenario, error) {

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -259,12 +258,7 @@ func (c *scenarioCheck) ttl(p place, ttl clock.Duration) {
 // 4, rules 1 and 2).
 func trustNs(ttl clock.Duration, ppb int64, buffer clock.Duration) int64 {
 	whole := int64(time.Duration(ttl).Truncate(time.Millisecond))
-	hi, lo := bits.Mul64(uint64(whole), uint64(ppb))
-	cut, rest := bits.Div64(hi, lo, 1e9)
-	if rest != 0 {
-		cut++
-	}
-	return whole - int64(cut) - int64(buffer)
+	return whole - mulUp(whole, ppb) - int64(buffer)
 }
 
 func (c *scenarioCheck) retry(r *Retry) {

@@ -122,7 +122,6 @@ func (w *world) loop(ping func()) {
 			w.endAll()
 			continue
 		} else if len(q) == 0 || q[0].at > last {
-			w.now = max(w.now, min(last, w.now))
 			return
 		}
 		if w.step() {

@@ -134,7 +134,7 @@ func (w *world) plan(i int, f *Fault) {
 	if f.Kind == "crash" && n >= 0 {
 		end = m.serves(int64(f.At))
 	}
-	if f.lasts() && end != never {
+	if end != never {
 		w.push(end, evFault, c, n, int32(i), 1)
 	}
 }
@@ -176,10 +176,11 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 // note adds to the history an event of a client (or -1) and a node (or -1).
 func (w *world) note(e Event) {
 	e.At = w.now
-	if e.Kind == Stored { // a resource has no clock
-	} else if e.Kind == Executed || e.Kind == Dropped || e.Kind == Holds || e.Client < 0 && e.Node >= 0 {
+	switch {
+	case e.Kind == Stored: // a resource has no clock
+	case e.Kind == Executed, e.Kind == Dropped, e.Kind == Holds, e.Client < 0 && e.Node >= 0:
 		e.Local = w.nodes[e.Node].wall.at(w.now)
-	} else if e.Client >= 0 {
+	case e.Client >= 0:
 		e.Local = w.clients[e.Client].local()
 	}
 	w.history.add(e)
@@ -246,8 +247,9 @@ func (w *world) deliver() (wakes bool) {
 
 // ---- messages
 
-// message gives room for one.
-func (w *world) message() int32 {
+// newMessage returns the number of a message that is free to use. It may move
+// w.msgs.
+func (w *world) newMessage() int32 {
 	if k := len(w.unused); k > 0 {
 		id := w.unused[k-1]
 		w.unused = w.unused[:k-1]
@@ -275,7 +277,7 @@ func (w *world) sendLoose(c *client, n int, req *redlock.Request, to *call) {
 
 // send puts a batch on the wire.
 func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *call) {
-	id := w.message()
+	id := w.newMessage()
 	m := &w.msgs[id]
 	c.sent[n]++
 	m.client, m.node, m.nth, m.gen, m.to = c.id, n, c.sent[n], gen, to
@@ -300,7 +302,7 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 		w.push(fate.At, evArrive, c.id, n, id, 0)
 	}
 	if fate.Again != 0 && !fate.Lost && !fate.Refused {
-		twin := w.message() // may move w.msgs
+		twin := w.newMessage()
 		t := &w.msgs[twin]
 		t.client, t.node, t.nth, t.gen, t.to = c.id, n, c.sent[n], gen-1, nil
 		t.fill(w, reqs)
