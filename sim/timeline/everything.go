@@ -61,7 +61,7 @@ func (s *story) everything(e sim.Event) string {
 	case sim.Releasing:
 		return "calls release of " + s.key(e.Key)
 	}
-	if text := s.told(e, nil, 0); text != "" {
+	if text := s.told(e, nil); text != "" {
 		return text
 	}
 	return e.Kind.String()
@@ -88,6 +88,9 @@ func statusWord(op redlock.Op, status redlock.Status) string {
 		}
 		return "freed"
 	case redlock.Gone:
+		if op == redlock.OpAcquire {
+			return "free, but the fence number is too low"
+		}
 		return "no such key"
 	case redlock.Others:
 		return "another has it"

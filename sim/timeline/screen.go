@@ -31,22 +31,27 @@ func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Sty
 	return p.writeTo(w)
 }
 
+// held shows the lease that came closest: of those whose trust ran out, if there
+// are any, since with a release in time the margin is a message's way.
 func (p *page) held(c cast, v sim.Verdict) {
-	closest := 0
-	for i, l := range v.Leases {
-		if l.Margin() < v.Leases[closest].Margin() {
-			closest = i
+	closest := v.Leases[0]
+	for _, l := range v.Leases[1:] {
+		if l.RanOut() == closest.RanOut() && l.Margin() < closest.Margin() || l.RanOut() && !closest.RanOut() {
+			closest = l
 		}
 	}
-	l := v.Leases[closest]
 	leases := "leases"
 	if len(v.Leases) == 1 {
 		leases = "lease"
 	}
-	p.headline(good, "HELD", fmt.Sprintf("%d %s, none trusted longer than the nodes kept others out. The closest: %s on %q, with %s.",
-		len(v.Leases), leases, clean(l.Client), l.Key, spare(l)))
+	how := "released"
+	if closest.RanOut() {
+		how = "run out"
+	}
+	p.headline(good, "HELD", fmt.Sprintf("%d %s, none trusted longer than the nodes kept others out. The closest: %s on %q, %s with %s.",
+		len(v.Leases), leases, clean(closest.Client), closest.Key, how, spare(closest)))
 	p.line("")
-	p.bars(c, v, l, nil)
+	p.bars(c, v, closest, nil)
 }
 
 // spare is a margin that is not negative, in words.

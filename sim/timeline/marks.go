@@ -1,0 +1,68 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlock/sim"
+)
+
+// A mark is an instant that the world knows and no machine notices.
+type mark struct {
+	at    int64
+	local int64 // what the holder's clock says then
+	reads bool  // local means something
+	after bool  // it comes of what happens at that instant
+	text  string
+	tint
+}
+
+// marksOf finds the instants to mark, in order: where trust ran to its deadline
+// the ends of trust and of exclusion, and every break of a promise.
+func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
+	var marks []mark
+	for _, l := range v.Leases {
+		if l.RanOut() || l.Margin() < 0 {
+			m := mark{at: l.TrustEnds, text: fmt.Sprintf("%s no longer trusts its lock on %q (%s)", clean(l.Client), l.Key, shortest(l.TrustEnds)), tint: strong}
+			if client := c.clientIndex(l.Client); client >= 0 {
+				m.local, m.reads = h.ClientReading(client, l.TrustEnds), true
+			}
+			marks = append(marks, m)
+		}
+		if l.RanOut() && l.Margin() >= 0 && l.ExclusionEnds != never {
+			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong,
+				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
+		}
+	}
+	for _, x := range v.Violations {
+		text := strings.TrimSuffix(headline(v, x), ".")
+		if x.Invariant == sim.I2 && x.HasMargin {
+			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
+				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
+		}
+		marks = append(marks, mark{at: x.At, after: x.Invariant != sim.I2, text: "BROKEN " + text, tint: bad})
+	}
+	slices.SortStableFunc(marks, func(a, b mark) int {
+		switch {
+		case a.at != b.at:
+			return cmp.Compare(a.at, b.at)
+		case a.after == b.after:
+			return 0
+		case b.after:
+			return -1
+		}
+		return 1
+	})
+	return marks
+}
+
+// markUntil writes the marks that come before what happens at an instant.
+func (s *story) markUntil(at int64) {
+	for len(s.marks) > 0 && (s.marks[0].at < at || s.marks[0].at == at && !s.marks[0].after) {
+		m := s.marks[0]
+		s.marks = s.marks[1:]
+		s.add(line{at: m.at, local: m.local, reads: m.reads, text: m.text, tint: m.tint})
+	}
+}
