@@ -27,6 +27,7 @@ func TestMismatch(t *testing.T) {
 		{"gap", &Expect{Breaks: []Invariant{I1}, Gap: margin(-7)}, Verdict{Violations: []Violation{{Invariant: I1, Margin: -5}, {Invariant: I1, Margin: -7}}}, ""},
 		{"gap by one nanosecond", &Expect{Breaks: []Invariant{I1}, Gap: margin(-6)}, Verdict{Violations: []Violation{{Invariant: I1, Margin: -7}}}, "the gap should be -6ns and is -7ns"},
 		{"no gap", &Expect{Breaks: []Invariant{I2}, Gap: margin(-6)}, Verdict{Violations: []Violation{{Invariant: I2, Margin: -7}}}, "a gap of -6ns was expected, but no two leases overlap"},
+		{"by one the other way", &Expect{OK: true, Margin: margin(3)}, held, "the margin should be 3ns and is 2ns"},
 		{"no lease", &Expect{OK: true, Margin: margin(1)}, Verdict{}, "a margin of 1ns was expected, but no lease was granted"},
 	} {
 		if got := strings.Join(c.e.Mismatch(c.v), "; "); got != c.want {
