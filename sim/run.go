@@ -63,7 +63,8 @@ func (o *options) workload(c *client) Workload {
 
 // Run runs sc to its end. The error is about the scenario, or ErrStuck; a broken
 // promise is no error here but in the verdict. A panic of a process is passed on
-// with the value it had, and so is runtime.Goexit (which t.FailNow calls).
+// with the value it had, and so is runtime.Goexit (which t.FailNow calls); where
+// the process was then, OnPanic tells.
 func Run(sc Scenario, opts ...Option) (*History, error) {
 	r := NewRunner(opts...)
 	defer r.Close()
