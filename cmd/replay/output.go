@@ -22,10 +22,23 @@ type stream struct {
 	err      error
 	optional bool // an error changes nothing
 	terminal bool
+	width    int // of the terminal; 0: none, or nobody knows
 }
 
 func newStream(f *os.File) *stream {
-	return &stream{w: f, terminal: term.IsTerminal(int(f.Fd())), optional: f == os.Stderr}
+	s := &stream{w: f, terminal: term.IsTerminal(int(f.Fd())), optional: f == os.Stderr}
+	if s.terminal {
+		s.width, _, _ = term.GetSize(int(f.Fd()))
+	}
+	return s
+}
+
+// fit cuts a line to the terminal's width.
+func (s *stream) fit(line string) string {
+	if r := []rune(line); s.width > 0 && len(r) > s.width {
+		return string(r[:s.width-1]) + "…"
+	}
+	return line
 }
 
 // Write is io.Writer's. After an error nothing more is written.

@@ -80,3 +80,15 @@ func TestCommandsCanBeTyped(t *testing.T) {
 		t.Errorf("installed: %s, want %s", got, want)
 	}
 }
+
+func TestLinesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		width      int
+		line, want string
+	}{{0, "as long as it is", "as long as it is"}, {5, "12345", "12345"}, {5, "äöüßxy", "äöüß…"}} {
+		if got := (&stream{width: c.width}).fit(c.line); got != c.want {
+			t.Errorf("%q in %d columns is %q, want %q", c.line, c.width, got, c.want)
+		}
+	}
+}

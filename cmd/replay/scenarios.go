@@ -23,8 +23,8 @@ func (a *app) scenariosCommand() *cobra.Command {
 		Use:   "scenarios [NAME | PREFIX]",
 		Short: "The catalogue of known failures, and whether each breaks as it should",
 		Long: `scenarios lists the catalogue. With a name it runs that scenario and tells what
-happened; with the beginning of some names, or --all, it runs those and says for
-each whether its verdict is the expected one.
+happened and what would have helped; with the beginning of several names, or --all,
+it runs those and says for each whether its verdict is the expected one.
 
 Exit status: 0 each verdict was the expected one, also where that is a break;
 1 one was not; 2 bad arguments; 4 a fault of the tool or the machine.`,
@@ -47,7 +47,7 @@ Exit status: 0 each verdict was the expected one, also where that is a break;
 				return a.printScenarios(which)
 			case len(args) == 0 && !f.all:
 				return a.listScenarios(which, f.json)
-			case len(args) == 1 && which[0] == args[0] && len(which) == 1:
+			case len(which) == 1:
 				return a.oneScenario(which[0], f.json)
 			}
 			return a.manyScenarios(which, f.json)
@@ -122,7 +122,7 @@ func (a *app) listScenarios(which []string, asJSON bool) error {
 			continue
 		}
 		about, _, _ := strings.Cut(sub.sc.About, "\n")
-		fmt.Fprintf(a.out, "%-*s  %-10s  %s\n", width, name, expectation(sub.sc.Expect), about)
+		fmt.Fprintln(a.out, a.out.fit(fmt.Sprintf("%-*s  %-15s  %s", width, name, expectation(sub.sc.Expect), about)))
 	}
 	return nil
 }
@@ -164,7 +164,11 @@ func (a *app) oneScenario(name string, asJSON bool) error {
 			return written(err)
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", verdictLine(sub, v, how))
+	fmt.Fprintln(w)
+	for _, r := range sub.sc.Remedies {
+		fmt.Fprintf(w, "Remedy %s: %s\n", r.Name, r.Text)
+	}
+	fmt.Fprintln(w, verdictLine(sub, v, how))
 	return ended(statusOfExpected(how))
 }
 
