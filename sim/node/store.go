@@ -5,34 +5,10 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
 	"driftlock/redlock"
 )
-
-// Check says what is wrong with c, and what is allowed there.
-func (c Config) Check() error {
-	switch c.Expiry {
-	case "", Strict, NonStrict:
-	default:
-		return fmt.Errorf("expiry: no expiry %q; there are %s and %s", c.Expiry, Strict, NonStrict)
-	}
-	switch c.Persistence {
-	case "", Forgets, EverySecond, Always, Snapshot:
-	default:
-		return fmt.Errorf("persistence: no persistence %q; there are %s, %s, %s and %s", c.Persistence, Forgets, EverySecond, Always, Snapshot)
-	}
-	switch c.QuarantineOn {
-	case "", OnBoot, OnWall:
-	default:
-		return fmt.Errorf("quarantine_on: no clock %q; there are %s and %s", c.QuarantineOn, OnBoot, OnWall)
-	}
-	if c.Quarantine < 0 {
-		return fmt.Errorf("quarantine: %v is negative", c.Quarantine)
-	}
-	return nil
-}
 
 // New returns the fast store. It keeps its memory over a Reset and allocates
 // nothing once it has grown. That memory is as large as the most keys that one

@@ -1,11 +1,9 @@
 package node
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -409,31 +407,6 @@ func TestStoreIsItsModel(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		`{}`: "",
-		`{"expiry":"strict","persistence":"none","quarantine":"10s"}`: "",
-		`{"expiry":"non-strict","persistence":"everysec"}`:            "",
-		`{"persistence":"always"}`:                                    "",
-		`{"persistence":"snapshot"}`:                                  "",
-		`{"expiry":"lax"}`:                                            `expiry: no expiry "lax"; there are strict and non-strict`,
-		`{"persistence":"aof"}`:                                       `persistence: no persistence "aof"; there are none, everysec, always and snapshot`,
-		`{"quarantine_on":"boot"}`:                                    "",
-		`{"quarantine_on":"wall"}`:                                    "",
-		`{"quarantine_on":"mono"}`:                                    `quarantine_on: no clock "mono"; there are boot and wall`,
-		`{"quarantine":"-1s"}`:                                        "quarantine: -1s is negative",
-	} {
-		var c Config
-		if err := json.Unmarshal([]byte(in), &c); err != nil {
-			t.Errorf("%s: %v", in, err)
-		}
-		if err := c.Check(); want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
-			t.Errorf("%s: %v, want %s", in, err, want)
-		}
-	}
 }
 
 // cycle is one acquire, extend and release of each key.
