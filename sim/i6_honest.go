@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"driftlock/clock"
-	"driftlock/redlock"
-	"driftlock/sim/node"
 )
 
 // I6: results tell the truth. Each check looks at one result as its user got it
@@ -56,88 +54,5 @@ func (c *checker) honestRelease(e *Event, a *attempt) {
 	}
 	if q := c.quorum(); a.freed < q {
 		c.dishonest(e, "that it has released the lock, which %d of %d nodes had freed", a.freed, len(c.nodes))
-	}
-}
-
-// attempt is what became of one owner value: one attempt to acquire, and the
-// lease that came of it.
-type attempt struct {
-	owner, key   Text
-	client, proc int16
-	asked        int64 // true time
-	returned     int64 // the attempt failed and is over, or its release returned; never
-	won          bool
-	granted      int // nodes that granted
-	held         int // nodes that had another's key or, with fencing, a number from another
-	freed        int // nodes that deleted its key for its release
-}
-
-// attemptOf finds the attempt of an owner, or nil: a token from elsewhere.
-func (c *checker) attemptOf(owner Text) *attempt {
-	if int(owner) < len(c.byOwner) {
-		if i := c.byOwner[owner]; i > 0 {
-			return &c.attempts[i-1]
-		}
-	}
-	return nil
-}
-
-// follow keeps account of attempts.
-func (c *checker) follow(e *Event) {
-	switch e.Kind {
-	case Asked:
-		if node.Acquires(e.Op) {
-			c.fail(e)
-			c.attempts = append(c.attempts, attempt{owner: e.Owner, key: e.Key, client: e.Client, proc: e.Proc, asked: e.At, returned: never})
-			c.byOwner[e.Owner] = int32(len(c.attempts))
-		}
-	case Slept, Refused, Ended:
-		c.fail(e)
-	case Granted:
-		a := c.attemptOf(e.Owner)
-		c.honestGrant(e, a)
-		if a != nil {
-			a.won = true
-		}
-	case Executed:
-		c.answered(e)
-	case Released:
-		a := c.attemptOf(e.Owner)
-		c.honestRelease(e, a)
-		if a != nil && a.returned == never {
-			a.returned = e.At
-		}
-	}
-}
-
-// fail ends the attempt that the event's process was in, if it has not won.
-func (c *checker) fail(e *Event) {
-	for i := len(c.attempts) - 1; i >= 0; i-- {
-		a := &c.attempts[i]
-		if a.client != e.Client || a.proc != e.Proc {
-			continue
-		}
-		if !a.won && a.returned == never {
-			a.returned = e.At
-		}
-		if e.Kind == Refused {
-			c.honestRefusal(e, a)
-		}
-		return
-	}
-}
-
-// answered counts what a node did for an attempt.
-func (c *checker) answered(e *Event) {
-	a := c.attemptOf(e.Owner)
-	switch {
-	case a == nil:
-	case e.Status == redlock.Done && node.EffectOf(e.Op, true) == node.Deletes:
-		a.freed++
-	case !node.Acquires(e.Op):
-	case e.Status == redlock.Done:
-		a.granted++
-	case e.Status == redlock.Others || e.Status == redlock.Gone:
-		a.held++
 	}
 }
