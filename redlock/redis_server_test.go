@@ -177,17 +177,6 @@ func clientOf(t testing.TB, addr string, opts ...func(*redis.Options)) *redis.Cl
 	return c
 }
 
-// keys is what the server holds.
-func (s *server) keys() []string {
-	s.t.Helper()
-	keys, err := s.client().Keys(context.Background(), "*").Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // stat is a field of INFO.
 func stat(t testing.TB, c redis.UniversalClient, section, field string) string {
 	t.Helper()
