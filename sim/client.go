@@ -1,24 +1,10 @@
 package sim
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"iter"
-	"math/bits"
 	"time"
 
 	"driftlock/redlock"
-
-	"github.com/jonboulle/clockwork"
 )
-
-// epoch is what a client's clock says when it has counted nothing: 2100-01-01,
-// later than any deadline in real time, so that one of those can be told.
-const epoch = 4102444800_000_000_000
-
-// errRefused is what a client hears from a connection that is not taken.
-var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 
 // client is one client machine: its clock, and its connections to the nodes.
 // It is the clock and the transport of the code that runs on it.
@@ -75,8 +61,7 @@ func (c *client) local() int64 {
 // when is the first true instant from now on at which its clock has reached a reading.
 func (c *client) when(reading int64) int64 { return c.clock.reach(c.w.now, reading) }
 
-// ---- connections
-
+// settle takes the answers to the batch that is out, and sends what waits.
 func (l *lane) settle(replies []redlock.Reply) {
 	l.due = 0
 	l.gen += 2 // odd differences are twins that nobody listens to
@@ -101,6 +86,8 @@ func (l *lane) pump() {
 // giveUp is how long a connection waits for an answer, on its client's clock.
 func (w *world) giveUp() time.Duration { return time.Duration(w.sc.Lock.GiveUp) }
 
+// giveUp is the alarm of a connection: a batch that has been out for too long is
+// given up.
 func (c *client) giveUp(n int) {
 	l := &c.lanes[n]
 	switch {
@@ -112,188 +99,3 @@ func (c *client) giveUp(n int) {
 		l.alarm.set(c.w, l.due, evGiveUp, c.id, n, int32(n))
 	}
 }
-
-// ---- the transport
-
-// call gathers the replies to one broadcast. It is used again once every lane
-// has told it, though the caller may have left long before.
-type call struct {
-	w    *world
-	r    *routine
-	got  []redlock.Reply
-	want int
-	left bool // the caller has
-}
-
-// Receive is called by a lane.
-func (x *call) Receive(r redlock.Reply) {
-	x.want--
-	if x.left {
-		x.free()
-		return
-	}
-	x.got = append(x.got, r)
-	if x.r.call == x {
-		x.w.list(x.r)
-	}
-}
-
-func (x *call) free() {
-	if x.want == 0 {
-		x.got, x.r = x.got[:0], nil
-		x.w.calls = append(x.w.calls, x)
-	}
-}
-
-func (w *world) newCall(r *routine, want int) (x *call) {
-	if n := len(w.calls); n > 0 {
-		x, w.calls = w.calls[n-1], w.calls[:n-1]
-	} else {
-		x = &call{w: w}
-	}
-	x.r, x.want, x.left = r, want, false
-	return x
-}
-
-// Len is the number of nodes.
-func (c *client) Len() int { return len(c.lanes) }
-
-// NodeName names a node in errors.
-func (c *client) NodeName(i int) string { return c.w.sc.Nodes[i].Name }
-
-// Close does nothing: connections end with the run.
-func (c *client) Close() error { return nil }
-
-// Broadcast is redlock.Transport's. It parks the process that runs.
-func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
-	return c.broadcast(ctx, &req, timeout, 1<<len(c.lanes)-1, false)
-}
-
-// broadcast asks the nodes whose bit is set, in their lanes or loose.
-func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
-	return func(yield func(redlock.Reply) bool) {
-		w := c.w
-		r := w.running("Broadcast", c)
-		asked, heard := bits.OnesCount64(which), ^which
-		if r.refused() {
-			redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
-			return
-		}
-		x := w.newCall(r, asked)
-		defer func() { x.left, r.call = true, nil; x.free() }()
-		now := c.local()
-		w.note(Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(timeout)})
-		due := c.when(later(now, timeout))
-		for i := range c.lanes {
-			switch l := &c.lanes[i]; {
-			case which>>i&1 == 0:
-			case loose:
-				w.sendLoose(c, i, req, x)
-			default:
-				l.Push(time.Duration(now), req, timeout, x)
-				if !l.dirty {
-					l.dirty = true
-					w.dirty = append(w.dirty, l)
-				}
-			}
-		}
-		r.rang = false
-		for i := range asked {
-			for i >= len(x.got) {
-				var why error
-				switch {
-				case ctx.Err() != nil:
-					r.spin()
-					why = context.Cause(ctx)
-				case r.rang:
-					why = redlock.ErrNoAnswer
-				case r.refused():
-					why = ErrEnded
-				}
-				if why != nil {
-					redlock.Silence(len(c.lanes), heard, why, yield)
-					return
-				}
-				r.park(ctx, due, x)
-			}
-			reply := x.got[i]
-			heard |= 1 << reply.Node
-			if !yield(reply) {
-				return
-			}
-		}
-	}
-}
-
-// To is a way to the nodes whose bit is set. Loose, each request has a connection
-// of its own, as with a client library that keeps a pool of them: one request may
-// overtake another, and each is answered or lost by itself.
-func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which, loose} }
-
-// way is some of the client's ways to its nodes.
-type way struct {
-	*client
-	which uint64
-	loose bool
-}
-
-// Broadcast is redlock.Transport's, to some of the nodes.
-func (y way) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
-	return y.broadcast(ctx, &req, timeout, y.which, y.loose)
-}
-
-// ---- the clock
-
-// clientClock is the clock of the code on a client.
-type clientClock struct{ c *client }
-
-// Now reads the clock, which the history tells.
-func (k clientClock) Now() time.Time {
-	c := k.c
-	proc := int16(-1)
-	if c.w.cur != nil {
-		proc = c.w.cur.number()
-	}
-	c.w.note(Event{Kind: Read, Client: int16(c.id), Node: -1, Proc: proc})
-	return time.Unix(0, epoch+c.local()).UTC()
-}
-
-// reading is the reading, in nanoseconds, that a time of a client's clock stands for.
-func reading(t time.Time) int64 { return t.UnixNano() - epoch }
-
-func (k clientClock) Since(t time.Time) time.Duration { return k.Now().Sub(t) }
-func (k clientClock) Until(t time.Time) time.Duration { return t.Sub(k.Now()) }
-func (k clientClock) Sleep(d time.Duration)           { k.SleepContext(context.Background(), d) }
-
-func (clientClock) After(time.Duration) <-chan time.Time     { panic(noChannel) }
-func (clientClock) NewTimer(time.Duration) clockwork.Timer   { panic(noChannel) }
-func (clientClock) NewTicker(time.Duration) clockwork.Ticker { panic(noChannel) }
-
-const noChannel = "sim: a process cannot wait on a channel; use clock.Sleep, clock.WithTimeout or AfterFunc"
-
-// SleepContext parks the process for d on its clock, or until ctx ends.
-func (k clientClock) SleepContext(ctx context.Context, d time.Duration) error {
-	c := k.c
-	r := c.w.running("Sleep", c)
-	c.w.note(Event{Kind: Slept, Client: int16(c.id), Node: -1, Proc: r.number(), Value: int64(d)})
-	due := c.when(later(c.local(), d))
-	for r.rang = d <= 0; ; r.park(ctx, due, nil) {
-		switch {
-		case ctx.Err() != nil:
-			r.spin()
-			return context.Cause(ctx)
-		case r.refused():
-			return ErrEnded
-		case r.rang:
-			r.spin()
-			return nil
-		}
-	}
-}
-
-// Go runs f as a strand of its own, from this instant on.
-func (k clientClock) Go(f func()) { k.AfterFunc(0, f) }
-
-// ErrEnded is the cause with which every process's context ends at the end of
-// the run.
-var ErrEnded = errors.New("sim: the run has ended")

@@ -126,15 +126,6 @@ func (m *machine) set(c Clock, faults []Fault, name string, conf *node.Config) {
 	}
 }
 
-// end is the true time at which a fault is over; never, if it is for good or only
-// of a moment.
-func (f *Fault) end() int64 {
-	if f.For == 0 {
-		return never
-	}
-	return int64(f.At) + int64(f.For)
-}
-
 // bend adds the spans that faults make.
 func (m *machine) bend(c Clock, faults []Fault) {
 	slices.SortStableFunc(m.edges, func(a, b edge) int {

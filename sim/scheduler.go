@@ -10,8 +10,6 @@ import (
 
 	"driftlock/clock"
 	"driftlock/redlock"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // scheduler runs processes as coroutines, one at a time. A routine parks in
@@ -62,6 +60,7 @@ type routine struct {
 // and sets it again. Most timeouts never pass, so most cost nothing.
 type alarm struct{ at int64 } // 0: not set
 
+// set lets the alarm come at a true time, unless it comes earlier anyway.
 func (a *alarm) set(w *world, at int64, k kind, client, node int, who int32) {
 	if a.at == 0 || a.at > at {
 		a.at = at
@@ -145,8 +144,6 @@ func (w *world) endAll() {
 	}
 }
 
-// ---- coroutines
-
 // spawn runs job as a routine on c, now.
 func (w *world) spawn(c *client, p *Process, job func()) {
 	var r *routine
@@ -163,6 +160,7 @@ func (w *world) spawn(c *client, p *Process, job func()) {
 	w.resume(r)
 }
 
+// loop is the coroutine.
 func (r *routine) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
@@ -200,6 +198,7 @@ func (w *world) drop(r *routine) {
 	}
 }
 
+// resume lets a routine run until it parks or its job is done.
 func (w *world) resume(r *routine) {
 	r.parked, r.listed = false, false
 	was := w.cur
@@ -361,66 +360,4 @@ func (w *world) bury(c *client) {
 		w.corpses = append(w.corpses, r)
 		return true
 	})
-}
-
-// ---- timers
-
-// timer is one AfterFunc. Its event finds it by its slot.
-type timer struct {
-	c     *client
-	f     func()
-	armed uint32 // generation; 0: not
-	gen   uint32
-}
-
-// AfterFunc runs f, as a strand of its own, when d has passed on the clock.
-func (k clientClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
-	t := &timer{c: k.c, f: f}
-	t.Reset(d)
-	return t
-}
-
-// Chan is nil: nobody here waits on a channel.
-func (t *timer) Chan() <-chan time.Time { return nil }
-
-// Stop says whether it kept f from running.
-func (t *timer) Stop() bool {
-	was := t.armed != 0
-	t.armed = 0
-	return was
-}
-
-// Reset arms the timer anew.
-func (t *timer) Reset(d time.Duration) bool {
-	was, w := t.Stop(), t.c.w
-	t.gen++
-	t.armed = t.gen
-	slot := int32(len(w.timers))
-	if k := len(w.slots); k > 0 {
-		slot, w.slots = w.slots[k-1], w.slots[:k-1]
-		w.timers[slot] = t
-	} else {
-		w.timers = append(w.timers, t)
-	}
-	w.push(t.c.when(later(t.c.local(), d)), evTimer, t.c.id, 0, slot, t.gen)
-	return was
-}
-
-// fire is the event of an AfterFunc.
-func (w *world) fire(e event) {
-	t := w.timers[e.a]
-	w.timers[e.a] = nil
-	w.slots = append(w.slots, e.a)
-	if t.armed == e.b && t.armed != 0 {
-		t.armed = 0
-		w.spawn(t.c, nil, t.f)
-	}
-}
-
-// later is a reading and a duration that is not negative, at most never.
-func later(reading int64, d time.Duration) int64 {
-	if d <= 0 {
-		return reading
-	}
-	return min(reading, never-int64(d)) + int64(d)
 }

@@ -1,0 +1,139 @@
+package sim
+
+import (
+	"context"
+	"iter"
+	"math/bits"
+	"time"
+
+	"driftlock/redlock"
+)
+
+// A client as the transport of the locks that run on it.
+
+// call gathers the replies to one broadcast. It is used again once every lane
+// has told it, though the caller may have left long before.
+type call struct {
+	w    *world
+	r    *routine
+	got  []redlock.Reply
+	want int
+	left bool // the caller has
+}
+
+// Receive is called by a lane.
+func (x *call) Receive(r redlock.Reply) {
+	x.want--
+	if x.left {
+		x.free()
+		return
+	}
+	x.got = append(x.got, r)
+	if x.r.call == x {
+		x.w.list(x.r)
+	}
+}
+
+func (x *call) free() {
+	if x.want == 0 {
+		x.got, x.r = x.got[:0], nil
+		x.w.calls = append(x.w.calls, x)
+	}
+}
+
+func (w *world) newCall(r *routine, want int) (x *call) {
+	if n := len(w.calls); n > 0 {
+		x, w.calls = w.calls[n-1], w.calls[:n-1]
+	} else {
+		x = &call{w: w}
+	}
+	x.r, x.want, x.left = r, want, false
+	return x
+}
+
+// Len is the number of nodes.
+func (c *client) Len() int { return len(c.lanes) }
+
+// NodeName names a node in errors.
+func (c *client) NodeName(i int) string { return c.w.sc.Nodes[i].Name }
+
+// Close does nothing: connections end with the run.
+func (c *client) Close() error { return nil }
+
+// Broadcast is redlock.Transport's. It parks the process that runs.
+func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
+	return c.broadcast(ctx, &req, timeout, 1<<len(c.lanes)-1, false)
+}
+
+// broadcast asks the nodes whose bit is set, in their lanes or loose.
+func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
+	return func(yield func(redlock.Reply) bool) {
+		w := c.w
+		r := w.running("Broadcast", c)
+		asked, heard := bits.OnesCount64(which), ^which
+		if r.refused() {
+			redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
+			return
+		}
+		x := w.newCall(r, asked)
+		defer func() { x.left, r.call = true, nil; x.free() }()
+		now := c.local()
+		w.note(Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(timeout)})
+		due := c.when(later(now, timeout))
+		for i := range c.lanes {
+			switch l := &c.lanes[i]; {
+			case which>>i&1 == 0:
+			case loose:
+				w.sendLoose(c, i, req, x)
+			default:
+				l.Push(time.Duration(now), req, timeout, x)
+				if !l.dirty {
+					l.dirty = true
+					w.dirty = append(w.dirty, l)
+				}
+			}
+		}
+		r.rang = false
+		for i := range asked {
+			for i >= len(x.got) {
+				var why error
+				switch {
+				case ctx.Err() != nil:
+					r.spin()
+					why = context.Cause(ctx)
+				case r.rang:
+					why = redlock.ErrNoAnswer
+				case r.refused():
+					why = ErrEnded
+				}
+				if why != nil {
+					redlock.Silence(len(c.lanes), heard, why, yield)
+					return
+				}
+				r.park(ctx, due, x)
+			}
+			reply := x.got[i]
+			heard |= 1 << reply.Node
+			if !yield(reply) {
+				return
+			}
+		}
+	}
+}
+
+// To is a way to the nodes whose bit is set. Loose, each request has a connection
+// of its own, as with a client library that keeps a pool of them: one request may
+// overtake another, and each is answered or lost by itself.
+func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which, loose} }
+
+// way is some of the client's ways to its nodes.
+type way struct {
+	*client
+	which uint64
+	loose bool
+}
+
+// Broadcast is redlock.Transport's, to some of the nodes.
+func (y way) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
+	return y.broadcast(ctx, &req, timeout, y.which, y.loose)
+}

@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"driftlock/redlock"
+	"driftlock/sim/network"
+)
+
+// The way of a message: a batch of requests goes to its node, is carried out there
+// or not, and its replies come back or do not.
+
+// message is one batch of requests on its way to a node and back.
+type message struct {
+	client, node int
+	nth          uint32
+	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
+	to           *call  // who waits for the reply to a loose one; nil: its lane does
+	reqs         []*redlock.Request
+	order        []int // in which the node executes them
+	keys, owners []Text
+	replies      []redlock.Reply
+}
+
+// errRefused is what a client hears from a connection that is not taken.
+var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
+
+// newMessage returns the number of a message that is free to use. It may move
+// w.msgs.
+func (w *world) newMessage() int32 {
+	if k := len(w.unused); k > 0 {
+		id := w.unused[k-1]
+		w.unused = w.unused[:k-1]
+		return id
+	}
+	w.msgs = append(w.msgs, message{})
+	return int32(len(w.msgs) - 1)
+}
+
+// recycle lets go of a message.
+func (w *world) recycle(id int32) {
+	if m := &w.msgs[id]; m.to != nil {
+		m.to = nil
+		w.out--
+	}
+	w.unused = append(w.unused, id)
+}
+
+// sendLoose puts one request on the wire, on a connection of its own: nothing
+// keeps it in order with others. Whatever becomes of it, the run waits for it.
+func (w *world) sendLoose(c *client, n int, req *redlock.Request, to *call) {
+	w.out++
+	w.send(c, n, []*redlock.Request{req}, c.lanes[n].gen, to)
+}
+
+// send puts a batch on the wire.
+func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *call) {
+	id := w.newMessage()
+	m := &w.msgs[id]
+	c.sent[n]++
+	m.client, m.node, m.nth, m.gen, m.to = c.id, n, c.sent[n], gen, to
+	m.fill(w, reqs)
+	fate := w.net.Send(w.now, network.Message{Client: c.id, Node: n, Nth: m.nth})
+	arrives := fate.At
+	switch {
+	case fate.Lost:
+		arrives = -1
+	case fate.Refused:
+		arrives = -2
+	}
+	for _, i := range m.order {
+		w.note(Event{Kind: Sent, Op: reqs[i].Op, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: arrives})
+	}
+	switch {
+	case fate.Lost:
+		w.recycle(id)
+	case fate.Refused:
+		w.push(fate.At, evRefused, c.id, n, id, 0)
+	default:
+		w.push(fate.At, evArrive, c.id, n, id, 0)
+	}
+	if fate.Again != 0 && !fate.Lost && !fate.Refused {
+		twin := w.newMessage()
+		t := &w.msgs[twin]
+		t.client, t.node, t.nth, t.gen, t.to = c.id, n, c.sent[n], gen-1, nil
+		t.fill(w, reqs)
+		w.push(fate.Again, evArrive, c.id, n, twin, 0)
+	}
+}
+
+// fill copies the requests, since whoever sent them may give up first. A node
+// executes those of one owner in their order; between owners there is none, so
+// that of their values is taken: it does not hang on which strand asked first.
+func (m *message) fill(w *world, reqs []*redlock.Request) {
+	m.reqs = append(m.reqs[:0], reqs...)
+	m.order, m.keys, m.owners = m.order[:0], m.keys[:0], m.owners[:0]
+	for i, r := range reqs {
+		m.order = append(m.order, i)
+		m.keys = append(m.keys, w.history.text(r.Key))
+		m.owners = append(m.owners, w.history.text(r.Owner))
+	}
+	if len(reqs) > 1 {
+		slices.SortStableFunc(m.order, func(i, j int) int { return strings.Compare(reqs[i].Owner, reqs[j].Owner) })
+	}
+}
+
+// arrive executes a message at its node, which may be down or paused.
+func (w *world) arrive(id int32) {
+	m := &w.msgs[id]
+	at := w.sc.server(m.node)
+	n := w.nodes[at]
+	if within(n.down, w.now) {
+		w.turnAway(id, within(n.refusing, w.now))
+		return
+	}
+	if goes := past(n.paused, w.now); goes > w.now {
+		if goes = n.crashes(w.now, goes); goes != never {
+			w.push(goes, evArrive, m.client, m.node, id, 0)
+		}
+		return
+	}
+	m.replies = m.replies[:0]
+	for range m.reqs {
+		m.replies = append(m.replies, redlock.Reply{})
+	}
+	for _, i := range m.order {
+		r := m.reqs[i]
+		reply, when := n.Do(w.now, n.wall.at(w.now), r)
+		m.replies[i] = reply
+		if !slices.Contains(w.keys, m.keys[i]) {
+			w.keys = append(w.keys, m.keys[i])
+		}
+		w.note(Event{Kind: Executed, Op: r.Op, Status: reply.Status, Client: int16(m.client), Node: int16(at), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: when})
+	}
+	w.answer(id)
+}
+
+// turnAway is what a node that is down does with a message: nothing, or its host
+// refuses it.
+func (w *world) turnAway(id int32, refuse bool) {
+	m := &w.msgs[id]
+	e := Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth}
+	if refuse {
+		if fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true}); !fate.Lost {
+			e.Value = fate.At
+		}
+	}
+	w.note(e)
+	if e.Value == 0 {
+		w.recycle(id)
+		return
+	}
+	w.push(e.Value, evRefused, m.client, m.node, id, 0)
+}
+
+// answer sends the replies of a message back.
+func (w *world) answer(id int32) {
+	m := &w.msgs[id]
+	fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true})
+	arrives := fate.At
+	if fate.Lost || fate.Refused {
+		arrives = -1
+	}
+	w.note(Event{Kind: Answered, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Value: arrives})
+	if arrives < 0 {
+		w.recycle(id)
+		return
+	}
+	w.push(fate.At, evReply, m.client, m.node, id, 0)
+}
+
+// hear gives the client the replies, unless it has given the message up.
+func (w *world) hear(id int32) {
+	m := &w.msgs[id]
+	l := &w.clients[m.client].lanes[m.node]
+	if m.to != nil || l.due != 0 && l.gen == m.gen {
+		for _, i := range m.order {
+			w.note(Event{Kind: Heard, Op: m.reqs[i].Op, Status: m.replies[i].Status, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
+		}
+		w.settle(l, m)
+	}
+	w.recycle(id)
+}
+
+// refused tells the client that its message was not taken.
+func (w *world) refused(id int32) {
+	m := &w.msgs[id]
+	if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
+		m.replies = m.replies[:0]
+		for i, r := range m.reqs {
+			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
+			w.note(Event{Kind: Heard, Op: r.Op, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
+		}
+		w.settle(l, m)
+	}
+	w.recycle(id)
+}
+
+// settle gives the replies of a message to the lane that it is of or, if it is a
+// loose one, to whoever asked.
+func (w *world) settle(l *lane, m *message) {
+	if m.to == nil {
+		l.settle(m.replies)
+		return
+	}
+	for _, r := range m.replies {
+		r.Node = m.node
+		m.to.Receive(r)
+	}
+}
