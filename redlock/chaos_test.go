@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-var chaosFor = flag.Duration("chaos", 3*time.Second, "how long TestChaos plays havoc with real servers")
+var chaosFor = flag.Duration("chaos", 2*time.Second, "how long TestChaos plays havoc with real servers")
 
 // A tenure is how long a holder trusted its lock, on the clock of this process, which is
 // everybody's: a witness that no server has a say in.

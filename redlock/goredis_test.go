@@ -31,9 +31,14 @@ func ask(key, name string, ttl time.Duration) *Request {
 
 func fenceOf(n uint64, r *Request) *Request { r.Fence = n; return r }
 
-// everyServer runs f over each kind of server and each kind of client.
-func everyServer(t *testing.T, f func(t *testing.T, c redis.UniversalClient)) {
+// A Redis node is the same over each kind of server and each kind of client.
+func TestRedisNode(t *testing.T) {
 	t.Parallel()
+	f := func(t *testing.T, c redis.UniversalClient) {
+		t.Run("answers", func(t *testing.T) { nodeAnswers(t, c) })
+		t.Run("fencing", func(t *testing.T) { nodeFences(t, c) })
+		t.Run("refused by itself", func(t *testing.T) { nodeRefusedByItself(t, c) })
+	}
 	t.Run("miniredis", func(t *testing.T) {
 		t.Parallel()
 		f(t, clientOf(t, miniredis.RunT(t).Addr()))
@@ -68,99 +73,95 @@ func everyServer(t *testing.T, f func(t *testing.T, c redis.UniversalClient)) {
 }
 
 // A node says what it did, alone and in a batch, and says the same on every server.
-func TestRedisNodeAnswers(t *testing.T) {
-	everyServer(t, func(t *testing.T, c redis.UniversalClient) {
-		n := RedisNode(c)
-		const ttl = 100 * time.Second
-		steps := []struct {
-			name string
-			ttl  time.Duration
-			want Status
-			pttl time.Duration // at least; 0: no key
-		}{
-			{"-a", ttl, Gone, 0},
-			{"~a", ttl, Gone, 0},
-			{"+a", ttl, Done, 90 * time.Second},
-			{"+b", ttl, Others, 90 * time.Second},
-			{"~b", ttl, Others, 90 * time.Second},
-			{"-b", ttl, Others, 90 * time.Second},
-			{"~a", 2 * ttl, Done, 190 * time.Second},
-			{"~a", ttl, Done, 190 * time.Second}, // never shortens, and is held all the same
-			{"-a", ttl, Done, 0},
-			{"-a", ttl, Gone, 0},
-			{"+b", ttl, Done, 90 * time.Second},
-			{"-b", ttl, Done, 0},
+func nodeAnswers(t *testing.T, c redis.UniversalClient) {
+	n := RedisNode(c)
+	const ttl = 100 * time.Second
+	steps := []struct {
+		name string
+		ttl  time.Duration
+		want Status
+		pttl time.Duration // at least; 0: no key
+	}{
+		{"-a", ttl, Gone, 0},
+		{"~a", ttl, Gone, 0},
+		{"+a", ttl, Done, 90 * time.Second},
+		{"+b", ttl, Others, 90 * time.Second},
+		{"~b", ttl, Others, 90 * time.Second},
+		{"-b", ttl, Others, 90 * time.Second},
+		{"~a", 2 * ttl, Done, 190 * time.Second},
+		{"~a", ttl, Done, 190 * time.Second}, // never shortens, and is held all the same
+		{"-a", ttl, Done, 0},
+		{"-a", ttl, Gone, 0},
+		{"+b", ttl, Done, 90 * time.Second},
+		{"-b", ttl, Done, 0},
+	}
+	for i, s := range steps {
+		r := do(n, ask("alone", s.name, s.ttl))[0]
+		pttl := max(0, c.PTTL(bg, "alone").Val())
+		if r.Err != nil || r.Status != s.want || (s.pttl == 0) != (pttl == 0) || pttl < s.pttl {
+			t.Errorf("step %d, %s: %v %v and the key lives %v; want %v and %v", i, s.name, r.Status, r.Err, pttl, s.want, s.pttl)
 		}
-		for i, s := range steps {
-			r := do(n, ask("alone", s.name, s.ttl))[0]
-			pttl := max(0, c.PTTL(bg, "alone").Val())
-			if r.Err != nil || r.Status != s.want || (s.pttl == 0) != (pttl == 0) || pttl < s.pttl {
-				t.Errorf("step %d, %s: %v %v and the key lives %v; want %v and %v", i, s.name, r.Status, r.Err, pttl, s.want, s.pttl)
+	}
+	for range 2 {
+		var reqs []*Request
+		for _, s := range steps {
+			reqs = append(reqs, ask("batch", s.name, s.ttl))
+		}
+		for i, r := range do(n, reqs...) {
+			lookedLater := steps[i].want == Others && r.Status == Gone // by DELEX, and then the batch went on
+			if r.Err != nil || r.Status != steps[i].want && !lookedLater {
+				t.Errorf("batch, step %d, %s: %v %v; want %v", i, steps[i].name, r.Status, r.Err, steps[i].want)
 			}
 		}
-		for range 2 {
-			var reqs []*Request
-			for _, s := range steps {
-				reqs = append(reqs, ask("batch", s.name, s.ttl))
-			}
-			for i, r := range do(n, reqs...) {
-				lookedLater := steps[i].want == Others && r.Status == Gone // by DELEX, and then the batch went on
-				if r.Err != nil || r.Status != steps[i].want && !lookedLater {
-					t.Errorf("batch, step %d, %s: %v %v; want %v", i, steps[i].name, r.Status, r.Err, steps[i].want)
-				}
-			}
-		}
-		if keys := c.Exists(bg, "alone").Val() + c.Exists(bg, "batch").Val(); keys != 0 {
-			t.Errorf("%d keys left", keys)
-		}
-		// Key and owner are any bytes.
-		odd := &Request{Op: OpAcquire, Key: "{a}\r\n \x00ü", Owner: "\r\n\x00", TTL: time.Minute}
-		if r := do(n, odd)[0]; r.Status != Done {
-			t.Error(r)
-		}
-		if v := c.Get(bg, odd.Key).Val(); v != odd.Owner {
-			t.Errorf("the key holds %q", v)
-		}
-	})
+	}
+	if keys := c.Exists(bg, "alone").Val() + c.Exists(bg, "batch").Val(); keys != 0 {
+		t.Errorf("%d keys left", keys)
+	}
+	// Key and owner are any bytes.
+	odd := &Request{Op: OpAcquire, Key: "{a}\r\n \x00ü", Owner: "\r\n\x00", TTL: time.Minute}
+	if r := do(n, odd)[0]; r.Status != Done {
+		t.Error(r)
+	}
+	if v := c.Get(bg, odd.Key).Val(); v != odd.Owner {
+		t.Errorf("the key holds %q", v)
+	}
 }
 
-func TestRedisNodeFencing(t *testing.T) {
-	everyServer(t, func(t *testing.T, c redis.UniversalClient) {
-		n := RedisNode(c)
-		const most = "18446744073709551615"
-		for i, s := range []struct {
-			name  string
-			fence uint64
-			want  Status
-			holds string
-		}{
-			{"+a", 7, Done, "7"},
-			{"+a", 8, Ours, "7"},
-			{"+b", 9, Others, "7"},
-			{"-a", 0, Done, "0"},
-			{"+b", 7, Gone, "7"}, // free, but the number is not above
-			{"+b", 6, Gone, "7"},
-			{"+b", 10, Done, "10"}, // longer, though "10" sorts before "7"
-			{"-b", 0, Done, "0"},
-			{"+c", 9007199254740993, Done, "9007199254740993"}, // 2⁵³ + 1
-			{"-c", 0, Done, "0"},
-			{"+d", 9007199254740992, Gone, "9007199254740993"},
-			{"+d", 1<<64 - 1, Done, most},
-			{"+e", 0, Others, "0"}, // without fencing
-			{"-d", 0, Done, "0"},
-		} {
-			r := do(n, fenceOf(s.fence, ask("k", s.name, time.Minute)))[0]
-			if r.Err != nil || r.Status != s.want || strconv.FormatUint(r.Fence, 10) != s.holds {
-				t.Errorf("step %d, %s with %d: %v %v, number %d; want %v and %s", i, s.name, s.fence, r.Status, r.Err, r.Fence, s.want, s.holds)
-			}
+func nodeFences(t *testing.T, c redis.UniversalClient) {
+	n := RedisNode(c)
+	const most = "18446744073709551615"
+	for i, s := range []struct {
+		name  string
+		fence uint64
+		want  Status
+		holds string
+	}{
+		{"+a", 7, Done, "7"},
+		{"+a", 8, Ours, "7"},
+		{"+b", 9, Others, "7"},
+		{"-a", 0, Done, "0"},
+		{"+b", 7, Gone, "7"}, // free, but the number is not above
+		{"+b", 6, Gone, "7"},
+		{"+b", 10, Done, "10"}, // longer, though "10" sorts before "7"
+		{"-b", 0, Done, "0"},
+		{"+c", 9007199254740993, Done, "9007199254740993"}, // 2⁵³ + 1
+		{"-c", 0, Done, "0"},
+		{"+d", 9007199254740992, Gone, "9007199254740993"},
+		{"+d", 1<<64 - 1, Done, most},
+		{"+e", 0, Others, "0"}, // without fencing
+		{"-d", 0, Done, "0"},
+	} {
+		r := do(n, fenceOf(s.fence, ask("k", s.name, time.Minute)))[0]
+		if r.Err != nil || r.Status != s.want || strconv.FormatUint(r.Fence, 10) != s.holds {
+			t.Errorf("step %d, %s with %d: %v %v, number %d; want %v and %s", i, s.name, s.fence, r.Status, r.Err, r.Fence, s.want, s.holds)
 		}
-		if pttl := c.PTTL(bg, FenceKey("k")).Val(); pttl != -1 {
-			t.Errorf("the number lives for %v, want for ever", pttl)
-		}
-		if v := c.Get(bg, FenceKey("k")).Val(); v != most {
-			t.Errorf("the number is %s", v)
-		}
-	})
+	}
+	if pttl := c.PTTL(bg, FenceKey("k")).Val(); pttl != -1 {
+		t.Errorf("the number lives for %v, want for ever", pttl)
+	}
+	if v := c.Get(bg, FenceKey("k")).Val(); v != most {
+		t.Errorf("the number is %s", v)
+	}
 }
 
 func TestFenceKey(t *testing.T) {
@@ -413,18 +414,16 @@ func (resend) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // redis/go-redis#2985: SetNX false for a key that was new.
-func TestRedisNodeRefusedByItself(t *testing.T) {
-	everyServer(t, func(t *testing.T, c redis.UniversalClient) {
-		n := RedisNode(c)
-		do(n, ask("first", "+a", time.Minute))
-		c.AddHook(resend{})
-		if r := do(n, ask("k", "+a", time.Minute))[0]; r.Status != Ours || r.Err != nil {
-			t.Errorf("%v; want ours", r)
-		}
-		if r := do(n, ask("k", "+b", time.Minute))[0]; r.Status != Others || r.Err != nil {
-			t.Errorf("%v; want another's", r)
-		}
-	})
+func nodeRefusedByItself(t *testing.T, c redis.UniversalClient) {
+	n := RedisNode(c)
+	do(n, ask("first", "+a", time.Minute)) // no probe after it
+	c.AddHook(resend{})
+	if r := do(n, ask("resent", "+a", time.Minute))[0]; r.Status != Ours || r.Err != nil {
+		t.Errorf("%v; want ours", r)
+	}
+	if r := do(n, ask("resent", "+b", time.Minute))[0]; r.Status != Others || r.Err != nil {
+		t.Errorf("%v; want another's", r)
+	}
 }
 
 func TestRedisNodeName(t *testing.T) {

@@ -362,7 +362,7 @@ func TestLaneIsBounded(t *testing.T) {
 			l.Push(0, laneRequest("+first", time.Second), 50*ms, nil)
 			l.Take(0)
 			most := 0
-			for i := range 20_000 { // 1,000 a second
+			for i := range 10_000 { // 1,000 a second
 				now := time.Duration(i) * ms
 				l.Push(now, laneRequest(fmt.Sprint("+", i), time.Second), 50*ms, nil)
 				if i%3 != 0 { // others are abandoned
