@@ -272,8 +272,10 @@ func (c *scenarioCheck) retry(r *Retry) {
 	switch {
 	case r.Max < r.Min:
 		c.say(at("lock.retry.max"), "%v: must be at least min, %v", r.Max, r.Min)
+	case r.Tries == 0 && r.Max == 0:
+		c.say(at("lock.retry.max"), `missing: the longest pause between two attempts, such as "100ms"; or give tries a limit`)
 	case r.Tries == 0 && c.s.Until/maxWork >= r.Max:
-		c.say(at("lock.retry.max"), "%v: must be more than until/%d, %v, where tries has no limit: otherwise the attempts hardly end", r.Max, maxWork, c.s.Until/maxWork)
+		c.say(at("lock.retry.max"), "%v: must be more than %v, a part in %d of until: otherwise the attempts hardly end; or give tries a limit", r.Max, c.s.Until/maxWork, maxWork)
 	}
 }
 

@@ -281,7 +281,7 @@ func (r *routine) park(ctx context.Context, due int64, x *call) {
 	r.ctx, r.due, r.call, r.rang = nil, due, x, false
 	if ctx.Done() != nil {
 		if clock.Foreign(ctx) {
-			panic("sim: a context with a deadline in real time; use clock.WithTimeout")
+			panic("sim: a context with a deadline in real time; use clock.WithTimeout(p.Context(), p.Clock(), …)")
 		}
 		r.ctx = ctx
 	}

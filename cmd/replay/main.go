@@ -121,9 +121,9 @@ func (a *app) root() *cobra.Command {
 delays, pauses and crashes, the same way every time.
 
 ` + statusHelp,
-		Example: `  replay search                            find a run in which the lock breaks
+		Example: `  replay search                             find a run in which the lock breaks
   replay run driftlock-drift-wide-24.json   that run again, step by step
-  replay scenarios                         the catalogue of known failures`,
+  replay scenarios                          the catalogue of known failures`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},

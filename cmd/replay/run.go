@@ -65,11 +65,11 @@ machine notices.
 			return a.runAndTell(sub, f, level)
 		},
 	}
-	cmd.Flags().StringVar(&f.space, "space", "", "run the scenario that --seed stands for in this `space`")
+	cmd.Flags().StringVar(&f.space, "space", "", "run the scenario that --seed stands for in this `space`: "+spaceNames())
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "the `number` of the scenario in --space")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
-	cmd.Flags().StringVar(&f.level, "level", "story", "how much to tell: story or all (`level`)")
+	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, or all for every event")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	return cmd
 }
