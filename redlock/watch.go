@@ -91,13 +91,12 @@ func (w *watch) start(ctx context.Context) error {
 		return err
 	}
 	now := w.lock.clock.Now()
-	until, _, why := w.trust(now)
+	until, end, why := w.trust(now)
 	if why != nil || w.ctx.Err() != nil {
 		return why
 	}
-	first := w.interval(now, until)
-	w.due = now.Add(first)
-	w.timer = w.lock.clock.AfterFunc(first, w.tick)
+	w.due = now.Add(w.interval(now, until))
+	w.timer = w.lock.clock.AfterFunc(w.next(end).Sub(now), w.tick)
 	return nil
 }
 
@@ -134,15 +133,15 @@ func (w *watch) trust(now time.Time) (until, end time.Time, why error) {
 
 // tick is what the timer does.
 func (w *watch) tick() {
-	if renew, why := w.next(); why != nil {
+	if renew, why := w.look(); why != nil {
 		w.lose(why)
 	} else if renew {
 		w.renewed(w.locker.TryExtend(w.ctx, w.key, w.token, w.ttl))
 	}
 }
 
-// next says whether it is time to renew or, with why, to give up.
-func (w *watch) next() (renew bool, why error) {
+// look says whether it is time to renew or, with why, to give up.
+func (w *watch) look() (renew bool, why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over || w.ctx.Err() != nil {
@@ -157,16 +156,16 @@ func (w *watch) next() (renew bool, why error) {
 	if renew = !w.busy && !now.Before(w.due); renew {
 		w.busy = true
 	}
-	w.arm(now, end)
+	w.timer.Reset(w.next(end).Sub(now))
 	return renew, nil
 }
 
-// arm sets the timer for what comes next.
-func (w *watch) arm(now, end time.Time) {
+// next is when the timer is to fire, if trust ends then.
+func (w *watch) next(end time.Time) time.Time {
 	if !w.busy && w.due.Before(end) {
-		end = w.due
+		return w.due
 	}
-	w.timer.Reset(end.Sub(now))
+	return end
 }
 
 // renewed takes the result of a renewal.
@@ -176,6 +175,8 @@ func (w *watch) renewed(err error) {
 	}
 }
 
+// after says what follows a renewal with that result: the next one or, with why,
+// the end.
 func (w *watch) after(err error) (why error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -199,7 +200,7 @@ func (w *watch) after(err error) (why error) {
 		w.last = err
 		w.due = now.Add(w.pause(err))
 	}
-	w.arm(now, end)
+	w.timer.Reset(w.next(end).Sub(now))
 	return nil
 }
 

@@ -220,6 +220,17 @@ func TestMaxHold(t *testing.T) {
 	m.flush(0, 1, 2)
 	m.clock.pass(time.Minute)
 	wantIs(t, context.Cause(held), redlock.ErrLockNotHeld)
+	// It may be shorter than the time to the first renewal.
+	short := m.lock(t, redlock.WithMaxHold(100*ms))
+	token = acquired(t, short, 30*time.Second)
+	held, stop = redlock.Watch(bg, short, "k", token, 30*time.Second)
+	defer stop()
+	began := m.clock.Now()
+	m.clock.wait(time.Hour, func() bool { return held.Err() != nil })
+	if took := m.clock.Since(began); took != 100*ms {
+		t.Errorf("held for %v", took)
+	}
+	wantIs(t, short.Release(bg, "k", token), nil)
 	// Held for too long already.
 	token = acquired(t, l, 10*time.Minute)
 	m.clock.pass(2 * time.Minute)
