@@ -28,6 +28,7 @@ func TestTTLs(t *testing.T) {
 		{ttl: time.Millisecond}, // nothing remains after the buffer
 		{ttl: 1900 * time.Microsecond},
 		{ttl: 2 * ms},
+		{ttl: 2 * ms, opts: []redlock.Option{redlock.WithClockDriftFactor(0)}}, // exactly nothing remains
 		{ttl: 3 * ms, sent: 3 * ms},
 		{ttl: 3_900 * time.Microsecond, sent: 3 * ms},
 		{ttl: ms, opts: []redlock.Option{redlock.WithClockDriftBuffer(0)}, sent: ms},

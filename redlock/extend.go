@@ -23,7 +23,6 @@ func (l *core) AcquireOrExtend(ctx context.Context, key string, token Token, ttl
 		if !isLoss(err) {
 			return token, false, err
 		}
-		l.giveBack(ctx, key, token.l) // its own old keys must not stand in the way
 	}
 	t, err = l.Acquire(ctx, key, ttl)
 	if err != nil {

@@ -116,6 +116,21 @@ func TestReleaseIsBounded(t *testing.T) {
 	}
 }
 
+// It returns as soon as it can be neither confirmed nor lost any more.
+func TestReleaseDoesNotWaitForNothing(t *testing.T) {
+	t.Parallel()
+	m := newModel(5)
+	l := m.lock(t)
+	token := acquired(t, l, 10*time.Second)
+	m.each(die, 0, 1, 2)
+	m.each(hang, 3, 4)
+	wantIs(t, l.TryExtend(bg, "k", token, 10*time.Second), redlock.ErrNoQuorum)
+	wantIs(t, l.Release(bg, "k", token), redlock.ErrReleaseUnknown)
+	if took := m.clock.Since(epoch); took != 0 {
+		t.Errorf("took %v", took)
+	}
+}
+
 // An unknown release says which nodes, and what becomes of their keys.
 func TestUnknownReleaseNamesNodes(t *testing.T) {
 	t.Parallel()

@@ -186,6 +186,27 @@ func TestWatchEndsWithItsParent(t *testing.T) {
 	}
 }
 
+// What happens to the lock after the holder's context has ended is its own
+// affair: the watch tells no loss, and sends nothing.
+func TestWatchEndedTellsNothing(t *testing.T) {
+	t.Parallel()
+	m := newModel(3)
+	l := m.lock(t, redlock.WithObserver(observer(func(e redlock.Event) {
+		if e.Kind == redlock.Lost {
+			t.Errorf("lost: %v", e.Err)
+		}
+	})))
+	ctx, cancel := context.WithCancel(bg)
+	token := acquired(t, l, 30*time.Second)
+	_, stop := redlock.Watch(ctx, l, "k", token, 30*time.Second)
+	defer stop()
+	cancel()
+	m.clock.jump(time.Hour)
+	if len(m.sent) > 1 {
+		t.Errorf("sent %v", m.sent[1:])
+	}
+}
+
 func TestMaxHold(t *testing.T) {
 	t.Parallel()
 	m := newModel(3)
