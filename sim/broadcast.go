@@ -93,7 +93,7 @@ func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout ti
 				}
 			}
 		}
-		r.rang = false
+		over := false // the timeout has passed; a Sleep in the loop's body has its own
 		for i := range asked {
 			for i >= len(x.got) {
 				var why error
@@ -101,7 +101,7 @@ func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout ti
 				case ctx.Err() != nil:
 					r.spin()
 					why = context.Cause(ctx)
-				case r.rang:
+				case over:
 					why = redlock.ErrNoAnswer
 				case r.refused():
 					why = ErrEnded
@@ -111,6 +111,7 @@ func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout ti
 					return
 				}
 				r.park(ctx, due, x)
+				over = r.rang
 			}
 			reply := x.got[i]
 			heard |= 1 << reply.Node

@@ -49,11 +49,11 @@ func (k clientClock) SleepContext(ctx context.Context, d time.Duration) error {
 	due := c.when(later(c.local(), d))
 	for r.rang = d <= 0; ; r.park(ctx, due, nil) {
 		switch {
+		case r.refused():
+			return ErrEnded
 		case ctx.Err() != nil:
 			r.spin()
 			return context.Cause(ctx)
-		case r.refused():
-			return ErrEnded
 		case r.rang:
 			r.spin()
 			return nil

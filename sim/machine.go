@@ -62,7 +62,11 @@ func (l *line) reach(from, reading int64) int64 {
 		if s.stopped {
 			continue
 		}
-		if d := s.rate.Reached(reading - s.reading); d < end-s.from {
+		left := reading - s.reading
+		if left < 0 { // beyond int64: the clock has yet to reach reading
+			left = never
+		}
+		if d := s.rate.Reached(left); d < end-s.from {
 			return s.from + d
 		}
 	}

@@ -99,3 +99,16 @@ func TestQuarantine(t *testing.T) {
 		t.Errorf("serves again at %d, want 1500: 1,000 ns of a clock that runs twice as fast", at)
 	}
 }
+
+// TestReachBeyondInt64: a clock that starts below 0 has further to go than int64
+// can tell, and has not been there all along.
+func TestReachBeyondInt64(t *testing.T) {
+	t.Parallel()
+	var m machine
+	m.set(Clock{Offset: -3600 * sec}, nil, "m", nil)
+	for _, reading := range []int64{never, never - 1, never - 3599e9} {
+		if at := m.wall.reach(5, reading); at != never {
+			t.Errorf("reach(5, %d) = %d", reading, at)
+		}
+	}
+}

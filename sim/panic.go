@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -29,6 +30,23 @@ func (r *routine) panicked(v any) *Panic {
 		p.Process = r.p.name
 	}
 	return p
+}
+
+// panicking says whether a panic is on its way up through the caller.
+func panicking() bool {
+	var pcs [64]uintptr
+	for skip := 1; ; skip += len(pcs) {
+		n := runtime.Callers(skip, pcs[:])
+		for frames, more := runtime.CallersFrames(pcs[:n]), n > 0; more; {
+			var f runtime.Frame
+			if f, more = frames.Next(); f.Function == "runtime.gopanic" {
+				return true
+			}
+		}
+		if n < len(pcs) {
+			return false
+		}
+	}
 }
 
 // String tells it in some lines: who, when, the stack, and the command that comes

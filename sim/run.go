@@ -228,9 +228,8 @@ type astray struct {
 
 // stacks finds them, by goroutine.
 func (c *crew) stacks() map[string]astray {
-	buf := make([]byte, 4<<20)
 	found := map[string]astray{}
-	for _, g := range bytes.Split(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+	for _, g := range bytes.Split(allStacks(), []byte("\n\n")) {
 		m := goroutineHead.FindSubmatch(g)
 		if m == nil || !c.has(g) {
 			continue
@@ -244,6 +243,17 @@ func (c *crew) stacks() map[string]astray {
 		}
 	}
 	return found
+}
+
+// allStacks are those of all goroutines, however many there are: the one that
+// blocks may be the last.
+func allStacks() []byte {
+	for size := 1 << 20; ; size *= 4 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size || size >= 1<<30 {
+			return buf[:n]
+		}
+	}
 }
 
 // unwind ends what is still parked at the end of a run: park calls Goexit,

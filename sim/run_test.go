@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"driftlock/clock"
+	"driftlock/redlock"
 	"driftlock/sim/network"
 )
 
@@ -352,4 +354,105 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 		runtime.Gosched()
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+// TestSleepInBroadcast: who sleeps between two replies still hears those that
+// come in time.
+func TestSleepInBroadcast(t *testing.T) {
+	t.Parallel()
+	sc := plain(1, 3)
+	slow := func(d clock.Duration) network.Path { return network.Path{Delay: network.Delay{Min: d}} }
+	sc.Network = network.Config{Request: slow(10 * ms), Reply: slow(10 * ms), Paths: map[string]network.Path{"C>c1": slow(30 * ms)}}
+	mustRun(t, sc, Do(func(p *Process) {
+		for r := range p.Transport().Broadcast(p.Context(), redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: "o", TTL: time.Second}, time.Second) {
+			if r.Err != nil {
+				t.Errorf("node %d: %v", r.Node, r.Err)
+			}
+			p.Sleep(time.Millisecond)
+		}
+	}))
+}
+
+// TestPanicOutlivesTheRun: a panic is passed on although a deferred call still
+// waits when the run is over, or never stops to.
+func TestPanicOutlivesTheRun(t *testing.T) {
+	t.Parallel()
+	for name, last := range map[string]func(p *Process){
+		"waits": func(p *Process) { clock.Sleep(context.Background(), p.Clock(), time.Hour) },
+		"waits for ever": func(p *Process) {
+			for clock.Sleep(context.Background(), p.Clock(), time.Hour) == nil {
+			}
+		},
+		"asks when it waits": func(p *Process) { p.Lock().Acquire(context.Background(), "k", time.Second); p.Clock().Sleep(time.Hour) },
+	} {
+		func() {
+			defer func() {
+				if v := recover(); v != "boom" {
+					t.Errorf("%s: %v", name, v)
+				}
+			}()
+			Run(plain(1, 3), Do(func(p *Process) { defer last(p); panic("boom") }))
+		}()
+	}
+}
+
+// TestEndlessDeferred: a deferred call that waits again and again, on a context
+// that has ended, is ended too.
+func TestEndlessDeferred(t *testing.T) {
+	t.Parallel()
+	mustRun(t, plain(1, 3), Do(func(p *Process) {
+		defer func() {
+			for {
+				p.Sleep(time.Second)
+			}
+		}()
+		clock.Sleep(context.Background(), p.Clock(), time.Hour)
+	}))
+}
+
+// TestProcessAfterTheEnd: one that is started when the contexts have ended finds
+// its own ended.
+func TestProcessAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	ran := false
+	mustRun(t, plain(1, 3), Do(func(p *Process) {
+		p.Sleep(time.Hour)
+		p.Go(func(q *Process) {
+			if ran = true; context.Cause(q.Context()) != ErrEnded {
+				t.Errorf("%v, want %v", context.Cause(q.Context()), ErrEnded)
+			}
+		})
+	}))
+	if !ran {
+		t.Error("it never ran")
+	}
+}
+
+// TestRunnerDoesNotGrow: coroutines of processes that did not return make room
+// for others.
+func TestRunnerDoesNotGrow(t *testing.T) {
+	t.Parallel()
+	r := NewRunner(Do(func(p *Process) { p.Clock().Sleep(time.Hour) }))
+	defer r.Close()
+	for range 20 {
+		if _, err := r.Run(plain(4, 3)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, known := len(r.w.routines), len(r.w.crew.address); n > 4 || known > 4 {
+		t.Errorf("%d routines, %d known: there were never more than 4 processes", n, known)
+	}
+}
+
+// TestAllStacks: none is left out.
+func TestAllStacks(t *testing.T) {
+	const many = 10_000
+	stop := make(chan struct{})
+	defer close(stop)
+	for range many {
+		go func() { <-stop }()
+	}
+	if n := bytes.Count(allStacks(), []byte("TestAllStacks.func")); n < many {
+		t.Errorf("%d of %d goroutines", n, many)
+	}
 }

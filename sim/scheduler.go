@@ -20,12 +20,14 @@ type scheduler struct {
 	idle     []*routine // without
 	ready    []*routine // to be resumed in this step
 	corpses  []*routine // of clients that crashed
+	ended    []*routine // whose coroutine has
 	cur      *routine   // the one that runs
 	dirty    []*lane    // those that were pushed to in this step
 	timers   []*timer   // armed, by slot
 	slots    []int32    // free ones
 	calls    []*call    // free ones
 	mains    int        // processes that have not returned
+	over     bool       // the contexts have ended
 	out      int        // lanes with a batch out
 	failure  *Panic
 	crew     crew                            // for the watchdog
@@ -50,7 +52,6 @@ type routine struct {
 	rang   bool  // due has come, as an event: a reply of the same instant is heard first
 	alarm  alarm
 	killed bool // it may not park any more
-	dead   bool // the coroutine itself has ended
 	spins  int  // waits in a row that took no time
 	refuse int
 }
@@ -82,7 +83,7 @@ func (s *scheduler) reset() {
 	s.ready, s.dirty, s.corpses, s.cur = s.ready[:0], s.dirty[:0], s.corpses[:0], nil
 	clear(s.timers)
 	s.timers, s.slots = s.timers[:0], s.slots[:0]
-	s.mains, s.out, s.failure = 0, 0, nil
+	s.mains, s.out, s.over, s.failure = 0, 0, false, nil
 }
 
 // begin starts the main processes of a run.
@@ -96,6 +97,9 @@ func (w *world) begin(work func(*client) Workload) {
 // process makes a process of a client that starts now.
 func (w *world) process(c *client, name string, work Workload) *Process {
 	p := newProcess(c, name, work)
+	if w.over {
+		p.end(ErrEnded)
+	}
 	c.procs = append(c.procs, p)
 	w.mains++
 	w.push(w.now, evStart, c.id, 0, int32(p.n), 0)
@@ -109,14 +113,14 @@ func (s *Scenario) last() int64 {
 
 // loop delivers event after event until nothing is left to do, or the time is up.
 func (w *world) loop(ping func()) {
-	limit, over := int64(w.sc.Until), false
+	limit := int64(w.sc.Until)
 	last := w.sc.last()
 	for n := 0; w.failure == nil && (w.mains > 0 || len(w.live) > 0 || w.out > 0); n++ {
 		if n&63 == 0 {
 			ping()
 		}
-		if q := w.queue.heap; !over && (len(q) == 0 || q[0].at > limit) {
-			over = true
+		if q := w.queue.heap; !w.over && (len(q) == 0 || q[0].at > limit) {
+			w.over = true
 			w.now = max(w.now, limit)
 			w.endAll()
 			continue
@@ -150,10 +154,8 @@ func (w *world) spawn(c *client, p *Process, job func()) {
 	if k := len(w.idle); k > 0 {
 		r, w.idle = w.idle[k-1], w.idle[:k-1]
 	} else {
-		r = &routine{w: w, id: int32(len(w.routines))}
+		r = w.routine()
 		r.next, r.stop = iter.Pull(r.loop)
-		w.routines = append(w.routines, r)
-		w.crew.join(r)
 	}
 	r.c, r.p, r.job = c, p, job
 	w.live = append(w.live, r)
@@ -161,6 +163,21 @@ func (w *world) spawn(c *client, p *Process, job func()) {
 }
 
 // loop is the coroutine.
+// routine gives room for one: that of one whose coroutine has ended, if there is
+// any, so that a Runner does not grow with every process that did not return.
+func (w *world) routine() *routine {
+	if k := len(w.ended); k > 0 {
+		r := w.ended[k-1]
+		w.ended = w.ended[:k-1]
+		*r = routine{w: w, id: r.id}
+		return r
+	}
+	r := &routine{w: w, id: int32(len(w.routines))}
+	w.routines = append(w.routines, r)
+	w.crew.join(r)
+	return r
+}
+
 func (r *routine) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
@@ -182,8 +199,8 @@ func (r *routine) run() {
 				r.w.failure = r.panicked(v)
 			}
 		} else if !returned {
-			r.dead = true
 			r.w.drop(r)
+			r.w.ended = append(r.w.ended, r)
 		}
 		r.job = nil
 	}()
@@ -291,8 +308,8 @@ func (r *routine) park(ctx context.Context, due int64, x *call) {
 	r.alarm.set(r.w, max(1, due), evWake, r.c.id, 0, r.id)
 	r.parked = true
 	r.yield(struct{}{})
-	if r.killed {
-		runtime.Goexit()
+	if r.killed && !panicking() {
+		runtime.Goexit() // in a panic it would make that undone: the wait fails instead
 	}
 }
 
