@@ -103,7 +103,11 @@ func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
 		}
 	}
 	bar.done()
-	sum := fmt.Sprintf("\n%d seeds in %v: %d broke, %s", last.Seeds, time.Since(begin).Round(time.Millisecond), last.Breaks, worst(last))
+	more := ""
+	if found > 0 && last.Breaks > found {
+		more = " (see --stop)"
+	}
+	sum := fmt.Sprintf("\n%d seeds in %v: %d broke%s, %s", last.Seeds, time.Since(begin).Round(time.Millisecond), last.Breaks, more, worst(last))
 	if ctx.Err() != nil {
 		sum += "; stopped before the end"
 	}
