@@ -112,6 +112,8 @@
 //     ridden out.
 //   - WithFencing costs each node a number a key, for ever, and an extra round the
 //     first time that a client meets a key.
+//   - WithRunIDCheck costs a round trip on first contact with each node, and
+//     finds one server that has two names.
 //   - WithMaxHold costs long work its lock. Without it work that hangs holds the
 //     lock for as long as its process lives.
 //   - WithObserver: what the observer takes.

@@ -31,9 +31,10 @@ func (l *core) AcquireOrExtend(ctx context.Context, key string, token Token, ttl
 	return t, true, nil
 }
 
-// isLoss says that err of an extend is for good.
+// isLoss says that err of an extend is for good. Of an outage nothing is, whatever
+// the nodes' own errors wrap.
 func isLoss(err error) bool {
-	return errors.Is(err, ErrLockExpired) || errors.Is(err, ErrLockNotHeld)
+	return (errors.Is(err, ErrLockExpired) || errors.Is(err, ErrLockNotHeld)) && !errors.Is(err, ErrNoQuorum)
 }
 
 func (l *core) extend(ctx context.Context, key string, token Token, ttl time.Duration, retry RetryPolicy) error {

@@ -188,7 +188,7 @@ func (w *watch) after(err error) (why error) {
 	now := w.lock.clock.Now()
 	until, end, why := w.trust(now)
 	switch {
-	case isLoss(err), errors.Is(err, ErrBadArgument), errors.Is(err, ErrClosed):
+	case isFinal(err):
 		return err
 	case why != nil:
 		return w.explain(why, now)
@@ -202,6 +202,11 @@ func (w *watch) after(err error) (why error) {
 	}
 	w.timer.Reset(w.next(end).Sub(now))
 	return nil
+}
+
+// isFinal says that no further renewal can succeed after one that ended with err.
+func isFinal(err error) bool {
+	return isLoss(err) || (errors.Is(err, ErrBadArgument) || errors.Is(err, ErrClosed)) && !errors.Is(err, ErrNoQuorum)
 }
 
 // pause is the time to the next try after a renewal that failed. A watch tries

@@ -164,6 +164,24 @@ func TestWatchRetries(t *testing.T) {
 	}
 }
 
+// What a node's own error wraps is no verdict on the lock: an outage is waited out.
+func TestWatchTakesNodeErrorsForWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []error{redlock.ErrBadArgument, redlock.ErrClosed, redlock.ErrLockNotHeld, redlock.ErrLockExpired} {
+		m := newModel(3)
+		l := m.lock(t)
+		token := acquired(t, l, 30*time.Second)
+		held, stop := redlock.Watch(bg, l, "k", token, 30*time.Second)
+		m.each(func(n *modelNode) { n.fails = fmt.Errorf("refused: %w", odd) }, 0, 1)
+		m.clock.AfterFunc(20*time.Second, func() { m.all(heal) })
+		m.clock.pass(time.Minute)
+		if held.Err() != nil || !token.Valid() {
+			t.Errorf("%v: %v", odd, context.Cause(held))
+		}
+		stop()
+	}
+}
+
 func TestWatchEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	m := newModel(3)
