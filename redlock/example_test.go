@@ -10,6 +10,7 @@ import (
 	"driftlock/redlock"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/jonboulle/clockwork"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -171,7 +172,7 @@ func ExampleDistributedLock_Extend() {
 	dl, stop := five()
 	defer stop()
 	ctx := context.Background()
-	token, _ := dl.Acquire(ctx, "orders", time.Second)
+	token, _ := dl.Acquire(ctx, "orders", 10*time.Second)
 	fmt.Println(dl.Extend(ctx, "orders", token, time.Minute), token.Remaining() > 50*time.Second)
 	dl.Release(ctx, "orders", token)
 	err := dl.Extend(ctx, "orders", token, time.Minute)
@@ -202,11 +203,12 @@ func ExampleDistributedLock_AcquireOrExtend() {
 }
 
 func ExampleDistributedLock_Release() {
-	dl, stop := five()
+	clock := clockwork.NewFakeClock()
+	dl, stop := five(redlock.WithClock(clock))
 	defer stop()
 	ctx := context.Background()
-	token, _ := dl.Acquire(ctx, "orders", 50*time.Millisecond)
-	time.Sleep(60 * time.Millisecond) // the work took too long
+	token, _ := dl.Acquire(ctx, "orders", 10*time.Second)
+	clock.Advance(11 * time.Second) // the work took too long
 	fmt.Println(errors.Is(dl.Release(ctx, "orders", token), redlock.ErrLockExpired))
 	// Output: true
 }
