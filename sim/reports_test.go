@@ -117,7 +117,18 @@ func TestReportFrozenServer(t *testing.T) {
 // all of one batch. Every node executes what arrives together at one reading.
 func TestReportTimeIsFixedPerBatch(t *testing.T) {
 	t.Parallel()
-	h := mustRun(t, plain(3, 3))
+	h := mustRun(t, plain(1, 3), Do(func(p *Process) {
+		l := p.Lock()
+		for _, key := range []string{"a", "b", "c"} {
+			p.Go(func(p *Process) {
+				for range 3 {
+					if tok, err := l.Acquire(p.Context(), key, time.Second); err == nil {
+						l.Release(p.Context(), key, tok)
+					}
+				}
+			})
+		}
+	}))
 	last := map[[3]int]int64{}
 	batches := 0
 	for _, e := range h.Events() {
