@@ -14,21 +14,32 @@ import (
 
 // Lock makes the lock under test on the client's clock, transport and
 // randomness, with the scenario's options and then opts. What it tells its user
-// is what the simulator judges.
+// is what the simulator judges. Under LockedBy it is the lock of a test's own; the
+// function that makes that gets the scenario's, to build upon.
 func (p *Process) Lock(opts ...redlock.Option) *Witness {
-	switch own := p.c.w.locker; {
-	case own != nil:
-		return p.Witness(own(p))
-	case p.c.w.sc.Lock.Kind == kindFlawed:
-		return p.Witness(p.flawed())
+	own := p.c.w.locker
+	if own == nil || p.inOwn {
+		w := p.Witness(p.locker(opts))
+		w.silent = p.inOwn // its user is the lock around it
+		return w
 	}
-	own := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next)}
-	own = append(own, p.c.w.sc.Lock.options()...)
-	l, err := redlock.Over(p.Transport(), append(own, opts...)...)
+	p.inOwn = true
+	defer func() { p.inOwn = false }()
+	return p.Witness(own(p))
+}
+
+// locker is the lock of the scenario.
+func (p *Process) locker(opts []redlock.Option) redlock.Locker {
+	if p.c.w.sc.Lock.Kind == kindFlawed {
+		return p.flawed()
+	}
+	given := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next)}
+	given = append(given, p.c.w.sc.Lock.options()...)
+	l, err := redlock.Over(p.Transport(), append(given, opts...)...)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))
 	}
-	return p.Witness(l)
+	return l
 }
 
 // flawed is a lock with the scenario's faults.

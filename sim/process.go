@@ -31,6 +31,7 @@ type Process struct {
 	held    int           // how often it has said that it holds a lock
 	ttl     time.Duration // of the acquire or extend under way, or the last
 	counted bool          // among those that have not returned
+	inOwn   bool          // the lock of LockedBy is being made
 }
 
 func newProcess(c *client, name string, work Workload) *Process {

@@ -86,6 +86,7 @@ type Runner struct {
 	opts  options
 	w     *world
 	judge checker
+	last  *History
 	pulse atomic.Uint64
 }
 
@@ -120,7 +121,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		return nil, err
 	}
 	w := r.w
-	r.w = nil // a run that ends badly leaves nothing to use again
+	r.w, r.last = nil, nil // a run that ends badly leaves nothing to use again
 	if w == nil {
 		w = &world{}
 	}
@@ -138,6 +139,8 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	if err := r.watch(w, done); err != nil {
 		return nil, err
 	}
+	w.history.end = w.now
+	r.last = &w.history
 	switch {
 	case w.failure != nil:
 		w.close()
@@ -151,14 +154,17 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		w.close()
 		runtime.Goexit()
 	}
-	w.history.end = w.now
 	r.w = w
 	return &w.history, nil
 }
 
+// History is that of the last run: also of one that ended in a panic or in
+// runtime.Goexit, up to there. It is nil after an error.
+func (r *Runner) History() *History { return r.last }
+
 // Check is the function Check for the history of the last run. The verdict is
 // good until the next call.
-func (r *Runner) Check() *Verdict { return r.judge.check(&r.w.history) }
+func (r *Runner) Check() *Verdict { return r.judge.check(r.last) }
 
 // watch waits for the end of a run, or until a process is found blocked twice in
 // a row while the world stood still.

@@ -456,3 +456,16 @@ func TestAllStacks(t *testing.T) {
 		t.Errorf("%d of %d goroutines", n, many)
 	}
 }
+
+// TestLockAroundTheScenarios: a lock of one's own may be built around that of the
+// scenario. What is around it alone tells what is believed, so the same happens.
+func TestLockAroundTheScenarios(t *testing.T) {
+	t.Parallel()
+	type around struct{ redlock.Locker }
+	sc := plain(3, 5)
+	want := mustRun(t, sc)
+	got := mustRun(t, sc, LockedBy(func(p *Process) redlock.Locker { return around{p.Lock()} }))
+	if step, same := FirstDifference(want, got); !same {
+		t.Errorf("differs at step %d: %+v, want %+v", step, got.Event(step), want.Event(step))
+	}
+}

@@ -132,6 +132,22 @@ func (sp Space) TTL(d time.Duration) Space {
 	return sp
 }
 
+// Fit fixes the TTL to the longest that a lock was granted for in h, if the space
+// draws it: a workload of code has a TTL of its own, and delays, timeouts and the
+// length of the run should go with that. Without a grant nothing changes.
+func (sp Space) Fit(h *History) Space {
+	longest := time.Duration(0)
+	for _, e := range h.Events() {
+		if e.Kind == Granted || e.Kind == Extended {
+			longest = max(longest, time.Duration(e.Nth)*time.Millisecond)
+		}
+	}
+	if sp.ttl != 0 || longest == 0 {
+		return sp
+	}
+	return sp.TTL(min(longest, time.Duration(maxSpan/100)))
+}
+
 // Factor fixes the drift factor, a decimal such as "0.01"; otherwise it is that
 // or one of a few others.
 func (sp Space) Factor(f string) Space {

@@ -14,12 +14,13 @@ import (
 // is believed (Process.Holds), trust is taken to last until Release is called or
 // the TTL has passed on the client's clock.
 type Witness struct {
-	inner redlock.Locker
-	p     *Process
+	inner  redlock.Locker
+	p      *Process
+	silent bool // it tells nothing: another is around it
 }
 
 // Witness wraps a lock of your own.
-func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{l, p} }
+func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{inner: l, p: p} }
 
 var _ redlock.Locker = (*Witness)(nil)
 
@@ -40,7 +41,9 @@ func (w *Witness) note(k EventKind, key string, owner Text, value int64, ttl tim
 	if err != nil {
 		e.Note = w.p.text(err.Error())
 	}
-	w.p.note(e)
+	if !w.silent {
+		w.p.note(e)
+	}
 }
 
 func (w *Witness) acquired(ctx context.Context, key string, t redlock.Token, ttl time.Duration, err error) (redlock.Token, error) {
