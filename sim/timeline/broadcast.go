@@ -16,7 +16,7 @@ type broadcast struct {
 	op           redlock.Op
 	key, owner   sim.Text
 	heard        []answer // in order of arrival, while it was waited for
-	cleanUp      bool     // a release that nobody called: a failed attempt takes back what it got
+	cleanUp      bool     // the release of what was never granted: a failed attempt takes back what it got
 	got, kept    uint64   // nodes that granted to an attempt, and those that have not been freed again
 	vain         bool     // of an attempt and its clean-up: nothing came of it and nothing is left
 }
@@ -60,14 +60,14 @@ type threads struct {
 	carried  map[message][]*broadcast // what a message carries: a batch can hold several
 	waiting  map[process]*broadcast
 	attempts map[sim.Text]*broadcast // by owner
-	called   map[sim.Text]bool       // owners whose release was called
+	held     map[sim.Text]bool       // owners that were granted, or whose release was called
 }
 
 // broadcasts finds all questions of a run, and to which each step belongs (nil:
 // to none).
 func broadcasts(h *sim.History) (list []*broadcast, of []*broadcast) {
 	t := threads{latest: map[question]*broadcast{}, carried: map[message][]*broadcast{}, waiting: map[process]*broadcast{},
-		attempts: map[sim.Text]*broadcast{}, called: map[sim.Text]bool{}}
+		attempts: map[sim.Text]*broadcast{}, held: map[sim.Text]bool{}}
 	of = make([]*broadcast, h.Len()+1)
 	for step := 1; step <= h.Len(); step++ {
 		of[step] = t.follow(step, h.Event(step))
@@ -81,7 +81,7 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 	who, m := process{e.Client, e.Proc}, message{e.Client, e.Node, e.Nth}
 	switch e.Kind {
 	case sim.Releasing:
-		t.called[e.Owner] = true
+		t.held[e.Owner] = true
 	case sim.Asked:
 		return t.ask(step, e, who)
 	case sim.Sent:
@@ -104,7 +104,10 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 			b.heard = append(b.heard, answer{int(e.Node), e.Status})
 		}
 		return b
-	case sim.Granted, sim.Refused, sim.Extended, sim.Unextended, sim.Released, sim.Lost:
+	case sim.Granted:
+		t.held[e.Owner] = true
+		return t.stop(step, who)
+	case sim.Refused, sim.Extended, sim.Unextended, sim.Released, sim.Lost:
 		return t.stop(step, who)
 	}
 	return nil
@@ -113,7 +116,7 @@ func (t *threads) follow(step int, e sim.Event) *broadcast {
 func (t *threads) ask(step int, e sim.Event, who process) *broadcast {
 	t.stop(step, who)
 	b := &broadcast{step: step, ends: math.MaxInt, client: int(e.Client), proc: int(e.Proc), op: e.Op, key: e.Key, owner: e.Owner,
-		cleanUp: node.Usual(e.Op) == redlock.OpRelease && !t.called[e.Owner]}
+		cleanUp: node.Usual(e.Op) == redlock.OpRelease && !t.held[e.Owner]}
 	t.list = append(t.list, b)
 	if node.Usual(e.Op) == redlock.OpAcquire {
 		t.attempts[e.Owner] = b

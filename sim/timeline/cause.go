@@ -414,7 +414,7 @@ func (q *inquiry) delays() bool {
 // wouldHaveHeld names the drift factor with which this run would have kept its
 // promise, or says that none is of use, and what is.
 func (q *inquiry) wouldHaveHeld(v sim.Verdict, tried sim.Factor, found sorts) string {
-	if q.lease.Late || q.lease.Margin() >= 0 {
+	if q.lease.Late || q.lease.Margin() >= 0 || len(v.Unmet) == 0 { // a lock at fault is not mended by its options
 		return ""
 	}
 	var advice []string

@@ -128,6 +128,9 @@ func (s *story) told(e sim.Event, b *broadcast) string {
 		}
 		return fmt.Sprintf("has released %s%s", s.key(e.Key), s.votes(b))
 	case sim.Lost:
+		if e.Note == 0 { // Process.Drops
+			return fmt.Sprintf("believes no more that it holds %s", s.key(e.Key))
+		}
 		return fmt.Sprintf("is told that it lost %s: %s", s.key(e.Key), s.text(e.Note))
 	case sim.Faulted, sim.Healed:
 		return s.fault(e)
