@@ -1,5 +1,8 @@
 // Package simtest joins sim to go test, rapid and testing/synctest. Nothing else
 // imports those, so that no program that uses sim grows their flags.
+//
+// Check is the way in: it runs code of yours in scenarios drawn at random, and
+// keeps the smallest in which a promise of the lock breaks as a file to replay.
 package simtest
 
 import (

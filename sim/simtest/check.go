@@ -1,0 +1,222 @@
+package simtest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"driftlock/sim"
+)
+
+// Check draws scenarios of sp, runs w in each as the code of every client, and
+// fails t at the first promise that breaks, at the first panic or t.FailNow in w,
+// and at code that blocks outside of the simulator. Without w the clients run the
+// steps that were drawn: with sim.LockedBy, that is a test of a lock of your own.
+//
+// What fails is made as small as it can be (sim.Shrink, within the space's fewest
+// nodes and clients) and kept in testdata/driftlock, a file a test, under the
+// test's name. Check tells what broke, by how much and why, and prints the command
+// that runs just that scenario again and tells its whole story:
+//
+//	DRIFTLOCK_SCENARIO=testdata/driftlock/TestMyWorker.json go test -run '^TestMyWorker$' .
+//
+// The next Check of that test begins with the file, until it holds. What t.Errorf
+// or t.FailNow in w fail is kept as it was drawn, since trying anything smaller
+// would write to t's log again and again.
+//
+// There are as many scenarios as -rapid.checks says, 100 by default; a fifth of
+// that with -short, and again under the race detector. They are others each time,
+// unless -rapid.seed says which. Where the space draws the TTL, it is fixed to what
+// w is granted first. It is an error if no lock is ever granted.
+//
+// Options are those of sim.Run. Check panics if the Check of sp fails.
+func Check(t *testing.T, sp sim.Space, w sim.Workload, opts ...sim.Option) {
+	t.Helper()
+	if file := os.Getenv(scenarioVariable); file != "" {
+		retell(t, file, w, opts)
+		return
+	}
+	c := &check{trials: newTrials(t, w, opts), t: t, sp: sp, code: w != nil, file: fileOf(t.Name())}
+	defer c.close()
+	c.kept()
+	c.search()
+}
+
+// check is one Check under way.
+type check struct {
+	*trials
+	t    *testing.T
+	sp   sim.Space
+	code bool // the clients run code, not steps
+	file string
+
+	leases int
+	least  time.Duration // by which exclusion outlived a deadline, if there was a lease
+	seen   sim.Probes
+}
+
+// kept begins with the scenario that an earlier Check of this test has kept.
+func (c *check) kept() {
+	c.t.Helper()
+	sc, err := load(c.file)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		c.t.Logf("%s was kept by an earlier run and does not fit this version of the code. It is left alone:\n%v", c.file, err)
+	default:
+		if f := c.try(sc); f != nil {
+			c.t.Fatal(f.tell("in the scenario that an earlier run has kept") + footer(c.t.Name(), c.file, sc.Size(), f.history))
+		}
+		c.t.Logf("%s, in which an earlier run failed, holds now: delete it, or leave it to be tried first.", c.file)
+	}
+}
+
+// search draws scenarios until one fails.
+func (c *check) search() {
+	c.t.Helper()
+	first, most := firstSeed(), howMany()
+	n := 0
+	for ; n < most && !c.late(); n++ {
+		sc := c.draw(first + n)
+		if f := c.try(sc); f != nil {
+			c.found(sc, f, fmt.Sprintf("in scenario %d of %s", n+1, c.sp.Name()))
+		}
+		c.count()
+		if c.code {
+			c.sp = c.sp.Fit(c.runner.History())
+		}
+	}
+	switch {
+	case c.leases == 0:
+		c.t.Fatalf("no lock was granted in %d scenarios of %s, so nothing was at stake. A lock counts if p.Lock made it, p.Witness wraps it, or p.Holds tells of it.", n, c.sp.Name())
+	case n < most:
+		c.t.Logf("the test's time is nearly up: %d scenarios of %d tried", n, most)
+	}
+	c.t.Logf("%d scenarios of %s held (-rapid.seed=%d): %d leases, the keys of each outlived its deadline by %v or more%s", n, c.sp.Name(), first, c.leases, c.least, unseen(c.seen))
+}
+
+// draw is the scenario of a seed. Code takes the place of the steps.
+func (c *check) draw(seed int) sim.Scenario {
+	sc := rapid.Custom(func(t *rapid.T) sim.Scenario { return Draw(t, c.sp) }).Example(seed)
+	if c.code {
+		for i := range sc.Clients {
+			sc.Clients[i].Steps, sc.Clients[i].Repeat = nil, 0
+		}
+	}
+	return sc
+}
+
+// found makes the scenario of a failure small, keeps it, and fails the test.
+func (c *check) found(sc sim.Scenario, f *failure, where string) {
+	c.t.Helper()
+	sc.Name = strings.ToValidUTF8(c.t.Name(), "?")
+	size := sc.Size()
+	if f.broken != nil || f.panicked != nil { // what t.Errorf says it would say again and again
+		if step := c.difference(sc, f); step > 0 {
+			c.t.Fatal(unsteady(where, step))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), c.shrinkTime())
+		small, steps, err := c.smaller(ctx, c.sp, sc, f)
+		cancel()
+		if f = c.try(small); f == nil || err != nil {
+			c.t.Fatal(unsteady(where, 0))
+		}
+		size = fmt.Sprintf("%s; shrunk in %d steps from %s", small.Size(), steps, size)
+		small.Name = sc.Name
+		sc = small
+	}
+	told := f.tell(where)
+	if err := keep(c.file, sc); err != nil {
+		told += fmt.Sprintf("The scenario could not be kept: %v. This is it:\n%s", err, sc.AppendJSON(nil))
+	} else {
+		told += footer(c.t.Name(), c.file, size, f.history)
+	}
+	c.t.Fatal(told)
+}
+
+// count adds up what a run that held came to.
+func (c *check) count() {
+	v := c.runner.Check()
+	for _, l := range v.Leases { // the release ignored: it ends both at once
+		if c.leases == 0 || l.Slack() < c.least {
+			c.least = l.Slack()
+		}
+		c.leases++
+	}
+	for i, n := range v.Probes {
+		c.seen[i] += n
+	}
+}
+
+// unseen names the dangerous states that no run has reached: of them a test that
+// held says nothing.
+func unseen(seen sim.Probes) string {
+	var list []string
+	for i, n := range seen {
+		if n == 0 {
+			list = append(list, sim.Probe(i).String())
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return ". Never seen: " + strings.Join(list, ", ")
+}
+
+// ---- how much
+
+// flagOf is the value of a flag that rapid has.
+func flagOf[T any](name string) (value T) {
+	if f := flag.Lookup("rapid." + name); f != nil {
+		value, _ = f.Value.(flag.Getter).Get().(T)
+	}
+	return value
+}
+
+// howMany scenarios are tried.
+func howMany() int {
+	n := flagOf[int]("checks")
+	if testing.Short() {
+		n /= 5
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		n /= 5
+	}
+	return max(n, 1)
+}
+
+// firstSeed is the seed of the first scenario.
+func firstSeed() int {
+	if seed := flagOf[uint64]("seed"); seed != 0 {
+		return int(seed)
+	}
+	return int(time.Now().UnixNano() & math.MaxInt32)
+}
+
+// reserve is how long before the test's deadline nothing new is begun.
+const reserve = 3 * time.Second
+
+// late says that the test's time is nearly up.
+func (c *check) late() bool {
+	deadline, ok := c.t.Deadline()
+	return ok && time.Until(deadline) < 2*reserve
+}
+
+// shrinkTime is how long shrinking may take.
+func (c *check) shrinkTime() time.Duration {
+	most := flagOf[time.Duration]("shrinktime")
+	if deadline, ok := c.t.Deadline(); ok {
+		most = min(most, time.Until(deadline)-reserve)
+	}
+	return most
+}
