@@ -115,6 +115,11 @@ var ErrStuck = errors.New("sim: a process blocks outside of Sleep and Broadcast"
 // watchEvery is how often Run looks whether the world moves.
 const watchEvery = time.Second
 
+// busyLooks is after how many looks in a row at a world that stands still a
+// process that computes is taken for one that never ends. A machine under load
+// may well starve it for some seconds.
+const busyLooks = 60
+
 // Run is the function Run. The history is good until the next call.
 func (r *Runner) Run(sc Scenario) (*History, error) {
 	if err := sc.Check(); err != nil {
@@ -186,7 +191,7 @@ func (r *Runner) watch(w *world, done chan struct{}) error {
 		still++
 		found := w.crew.stacks()
 		for id, p := range found {
-			if p.blocked && last[id] == p.stack || still > 8 {
+			if p.blocked && last[id] == p.stack || still > busyLooks {
 				return fmt.Errorf("%w (a process may wait with p.Sleep and clock.Sleep: no channel, mutex or real time):\n%s", ErrStuck, p.stack)
 			}
 		}
