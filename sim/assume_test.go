@@ -54,6 +54,8 @@ func TestAssumptions(t *testing.T) {
 		"drift and a step, each alone": {both(rates("0.995", "1.005"), fault(Fault{Kind: "step", On: "C", At: sec, By: 100 * ms})), "A3", ""},
 		"a slew for a while":           {fault(Fault{Kind: "rate", On: "B", At: sec, For: sec, Rate: clock.Ratio(13, 12)}), "A1", "B runs at up to"},
 		"a crash that forgets":         {fault(Fault{Kind: "crash", On: "A", At: sec, For: 5 * sec}), "A2", "A crashed at 1s and served again after 5s"},
+		"away for as long as a key":    {fault(Fault{Kind: "crash", On: "A", At: sec, For: 10*sec + ms}), "A2", ""},
+		"1 ns more than that":          {fault(Fault{Kind: "crash", On: "A", At: sec, For: 10*sec + ms + 1}), "", ""},
 		"away for longer than the TTL": {fault(Fault{Kind: "crash", On: "A", At: sec, For: 10*sec + 2*ms}), "", ""},
 		"in quarantine for as long":    {both(func(sc *Scenario) { sc.Nodes[0].Quarantine = 10*sec + 2*ms }, fault(Fault{Kind: "crash", On: "A", At: sec, For: sec})), "", ""},
 		"a crash for good":             {fault(Fault{Kind: "crash", On: "A", At: sec}), "", ""},

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A mutant is a check that is wrong in one place. If no test of the checks fails
+// with it, nobody would notice that the verdicts are.
+type mutant struct{ what, file, from, to string }
+
+var mutants = []mutant{
+	{"I1: a tie is a break", "i1_mutex.go", "late.Granted >= early.TrustEnds", "late.Granted > early.TrustEnds"},
+	{"I1: one owner value is one acquisition", "i1_mutex.go", "early.grant == late.grant", "early.owner == late.owner"},
+	{"I1: whatever the key", "i1_mutex.go", "early.key != late.key ||", ""},
+	{"I2: a tie is a break", "i2_sound.go", "l.ExclusionEnds >= l.TrustEnds", "l.ExclusionEnds > l.TrustEnds"},
+	{"I2: a nanosecond too long is sound", "i2_sound.go", "l.ExclusionEnds >= l.TrustEnds", "l.ExclusionEnds+1 >= l.TrustEnds"},
+	{"I2: a quorum must block, not N−q+1", "check.go", "return len(c.nodes) - c.quorum() + 1", "return c.quorum()"},
+	{"I2: one node less is enough", "check.go", "return len(c.nodes) - c.quorum() + 1", "return len(c.nodes) - c.quorum()"},
+	{"I2: a block ends before its end", "check.go", "b.From <= t && t < end(b)", "b.From <= t && t+1 < end(b)"},
+	{"I2: a block begins after its begin", "check.go", "b.From <= t && t < end(b)", "b.From < t && t < end(b)"},
+	{"I2: a node's clock for true time", "check.go", "past(m.away, m.wall.reach(b.changed, gone))", "past(m.away, gone)"},
+	{"I2: the monotonic clock of a node", "check.go", "m.wall.reach(b.changed, gone)", "m.mono.reach(b.changed, gone)"},
+	{"I2: a node that is away forgets", "check.go", "past(m.away, m.wall.reach", "past(nil, m.wall.reach"},
+	{"I2: a paused node forgets", "check.go", "past(m.away, m.wall.reach", "past(m.down, m.wall.reach"},
+	{"I2: strict is non-strict", "check.go", "gone += 1e6", "gone += 0"},
+	{"I2: what a fault loses is kept", "check.go", "c.close(i, e.At, Forgotten)", "c.close(i, never, Forgotten)"},
+	{"I2: a foreign delete is overlooked", "check.go", "c.close(i, e.At, Deleted)\n\tcase effect == node.Prolongs", "c.close(i, never, Deleted)\n\tcase effect == node.Prolongs"},
+	{"I2: an extension leaves the key as it was", "check.go", "c.blocks[i].When, c.blocks[i].changed = e.Value, e.At\n\tcase", "\n\tcase"},
+	{"trust: true time for the holder's clock", "check.go", "l.Deadline = clock.reach(l.Granted, l.deadline)", "l.Deadline = l.deadline"},
+	{"trust: a release does not end it", "check.go", "\tcase Releasing:\n\t\tc.tell(e)", "\tcase Releasing:"},
+	{"trust: a loss that was told does not end it", "check.go", "if e.Value == 1 {", "if e.Value == 2 {"},
+	{"trust: an extension that failed ends it", "check.go", "if e.Value == 1 {", "if e.Value <= 1 {"},
+	{"trust: a crash does not end it", "check.go", `.Kind == "crash"`, `.Kind == "crush"`},
+	{"trust: an extension at the deadline is in time", "check.go", "if e.At < ended {", "if e.At <= ended {"},
+	{"trust: an extension may shorten it", "check.go", "max(l.deadline, e.Value)", "e.Value"},
+	{"margin of search: the release counts", "check.go", "func(b *block) int64 { return b.Lapse }", "func(b *block) int64 { return b.To }"},
+	{"required factor: rounded down", "check.go", "mulUp(l.ttl, ppb)", "mulUp(l.ttl, ppb) - l.ttl/1e6"},
+	{"I3: a number may come twice", "i3_fence.go", "uint64(e.Value) <= f.highest", "uint64(e.Value) < f.highest"},
+	{"I3: the last number counts, not the highest", "i3_fence.go", "f.highest = max(f.highest, uint64(e.Value))", "f.highest = uint64(e.Value)"},
+	{"I3: a second write of one grant is stale", "i3_fence.go", "l.grant < o.grant", "l.grant <= o.grant"},
+	{"I3: a late extension is a new grant", "i3_fence.go", "l.grant < o.grant", "mine.lease < a.lease"},
+	{"I4: at the bound it is broken", "i4_live.go", "left < 0", "left <= 0"},
+	{"I4: trust in the key does not count", "i4_live.go", "l.Granted <= at && at < l.TrustEnds", "false"},
+	{"I5: an expired key is another's", "check.go", "there := i >= 0 && e.At < c.lapse", "there := i >= 0 && e.At <= c.lapse"},
+	{"I5: only deletes are looked at", "check.go", "there && !node.Acquires(e.Op)", "there && e.Op == redlock.OpRelease"},
+	{"I5: one owner value is one attempt", "i5_own.go", "b.owner == e.Owner && !c.ofAnother(e, b)", "b.owner == e.Owner"},
+	{"I5: a batch is in two", "i5_own.go", "e.Nth < b.nth", "e.Nth <= b.nth"},
+	{"I6: at its deadline a lease holds", "i6_honest.go", "e.Local >= e.Value", "e.Local > e.Value"},
+	{"I6: a grant needs one node less", "i6_honest.go", "a != nil && a.granted < q", "a != nil && a.granted < q-1"},
+	{"I6: an extension at the end is late or not", "i6_honest.go", "if e.At >= ended {", "if e.At > ended {"},
+	{"I6: held needs a vote more", "i6_honest.go", "a.granted+a.held < q", "a.granted+a.held <= q"},
+	{"I6: held by nobody", "i6_honest.go", " || a.held == 0", ""},
+	{"I6: a release needs one node less", "i6_honest.go", "a.freed < q", "a.freed < q-1"},
+	{"I7: at the bound it is broken", "i7_tidy.go", "left >= 0", "left > 0"},
+	{"I7: one delay, not two", "i7_tidy.go", "2*longest", "longest"},
+	{"I7: who cannot be reached is", "i7_tidy.go", "!c.reachable(a, b.Node, a.returned+bound)", "false"},
+	{"I7: a lost message is none", "i7_tidy.go", "e.Kind == GaveUp || ", "e.Kind == GaveUp && "},
+	{"I7: judged beyond the run", "i7_tidy.go", "a.returned+bound > sc.last() || ", ""},
+	{"I7: a later attempt's keys are the first's", "i7_tidy.go", " || c.ofLater(b, a, i)", ""},
+	{"assumptions: a budget that is used up is exceeded", "assume.go", "budget.Sign() < 0", "budget.Sign() <= 0"},
+	{"assumptions: steps share nothing with rates", "assume.go", "budget.Cmp(big.NewRat(int64(steps), 1)) < 0", "big.NewRat(int64(ttl), 100).Cmp(big.NewRat(int64(steps), 1)) < 0"},
+	{"assumptions: a quarantine of the TTL does", "assume.go", "away > longest+time.Millisecond", "away > longest"},
+	{"clocks: a reading is reached a nanosecond late", "machine.go", "return s.from + d\n", "return s.from + d + 1\n"},
+}
+
+// mutated is a file with the mutant in it.
+func (m mutant) mutated(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := bytes.Count(text, []byte(m.from)); n != 1 {
+		t.Fatalf("%s: %q stands there %d times, want once", m.file, m.from, n)
+	}
+	return bytes.Replace(text, []byte(m.from), []byte(m.to), 1)
+}
+
+// TestMutantsApply keeps the list in step with the code.
+func TestMutantsApply(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants {
+		t.Run(m.what, func(t *testing.T) {
+			t.Parallel()
+			m.mutated(t)
+		})
+	}
+}
+
+// checkTests are the tests of the checks.
+const checkTests = "^(TestSound|TestSlackIsLost|TestMutex|TestEachOnItsOwnClock|TestAwayNodesBlock|TestOwn|TestHonest|TestTidy|TestFence|TestLive" +
+	"|TestOneOwnerValueForTwo|TestTokenInOtherHands|TestOwnOfAnotherAttempt|TestRawOperations|TestHeldByNobody|TestLateExtensionIsNoNewGrant" +
+	"|TestBelief|TestHoldsWithoutLocker|TestLockWithoutNodes|TestAssumptions|TestNearest.*)$"
+
+// TestMutants breaks each check in turn, and wants the tests of the checks to
+// notice. It compiles the package once for each, some minutes in all: set
+// DRIFTLOCK_MUTANTS to run it.
+func TestMutants(t *testing.T) {
+	if os.Getenv("DRIFTLOCK_MUTANTS") == "" {
+		t.Skip("set DRIFTLOCK_MUTANTS=1 to run it")
+	}
+	if out, err := testChecks(t, nil); err != nil {
+		t.Fatalf("without a mutant: %v\n%s", err, out)
+	}
+	for _, m := range mutants {
+		t.Run(m.what, func(t *testing.T) {
+			out, err := testChecks(t, &m)
+			switch {
+			case err == nil:
+				t.Errorf("%s: %q for %q: no test fails", m.file, m.to, m.from)
+			case !bytes.Contains(out, []byte("--- FAIL: ")) && !bytes.Contains(out, []byte("test timed out")):
+				t.Errorf("%s: %q for %q: %v\n%s", m.file, m.to, m.from, err, out)
+			}
+		})
+	}
+}
+
+// testChecks runs the tests of the checks over a package with the mutant in it.
+func testChecks(t *testing.T, m *mutant) ([]byte, error) {
+	t.Helper()
+	args := []string{"test", "-count=1", "-timeout=60s", "-vet=off", "-run", checkTests}
+	if m != nil {
+		dir := t.TempDir()
+		file, err := filepath.Abs(m.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mutated, overlay := filepath.Join(dir, m.file), filepath.Join(dir, "overlay.json")
+		replace, err := json.Marshal(map[string]map[string]string{"Replace": {file: mutated}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string][]byte{mutated: m.mutated(t), overlay: replace} {
+			if err := os.WriteFile(name, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		args = append(args, "-overlay", overlay)
+	}
+	cmd := exec.Command("go", append(args, ".")...)
+	cmd.Env = append(os.Environ(), "DRIFTLOCK_MUTANTS=")
+	out, err := cmd.CombinedOutput()
+	if len(out) > 2000 {
+		out = append(out[:2000], "…"...)
+	}
+	return []byte(strings.TrimSpace(string(out))), err
+}
