@@ -197,11 +197,11 @@ const shrunk = "-shrunk"
 
 // Size is what there is of a scenario: "3 nodes, 2 clients, 1 fault".
 func (s *Scenario) Size() string {
-	parts := []string{counted(len(s.Nodes), "node"), counted(len(s.Clients), "client"), counted(len(s.Faults), "fault")}
+	parts := []string{counted(len(s.Nodes), "node"), counted(len(s.Clients), "client")}
 	for _, more := range []struct {
 		n    int
 		what string
-	}{{len(s.Network.Cuts), "cut"}, {len(s.Network.Rules), "rule"}} {
+	}{{len(s.Faults), "fault"}, {len(s.Network.Cuts), "cut"}, {len(s.Network.Rules), "rule"}} {
 		if more.n > 0 {
 			parts = append(parts, counted(more.n, more.what))
 		}

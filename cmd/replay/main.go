@@ -123,6 +123,7 @@ delays, pauses and crashes, the same way every time.
 ` + statusHelp,
 		Example: `  replay search                             find a run in which the lock breaks
   replay run driftlock-drift-wide-24.json   that run again, step by step
+  replay shrink FILE                        the smallest scenario that breaks the same
   replay scenarios                          the catalogue of known failures`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -131,7 +132,7 @@ delays, pauses and crashes, the same way every time.
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(a.runCommand(), a.searchCommand(), a.scenariosCommand())
+	root.AddCommand(a.runCommand(), a.searchCommand(), a.shrinkCommand(), a.scenariosCommand())
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type searchFlags struct {
 	seeds, first uint64
 	jobs, stop   int
 	json         bool
+	noShrink     bool
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -31,10 +33,11 @@ func (a *app) searchCommand() *cobra.Command {
 		Use:   "search",
 		Short: "Look for a run in which the lock breaks its promise, and say why it does",
 		Long: `search runs seed after seed of a space on all cores. Each break it finds it
-explains in about a screen, and writes to a scenario file in the current folder,
-from which it replays even after the space has changed. Ctrl-C ends it with what
-was found so far. Without arguments it begins at seed 24 of drift-wide, where TTL
-and clocks are ordinary ones.
+shrinks, as shrink does but to no fewer machines than the space has, explains in
+about a screen, and writes to a scenario file in the current folder, from which it
+replays even after the space has changed. Ctrl-C ends it with what was found so
+far. Without arguments it begins at seed 24 of drift-wide, where TTL and clocks are
+ordinary ones.
 
 ` + statusHelp,
 		Example: `  replay search
@@ -63,6 +66,7 @@ and clocks are ordinary ones.
 	cmd.Flags().Uint64Var(&f.first, "first", 1, "the first `seed`")
 	cmd.Flags().IntVar(&f.jobs, "jobs", 0, "how `many` run at once; 0: one a core")
 	cmd.Flags().IntVar(&f.stop, "stop", 1, "stop after so `many` breaks")
+	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "tell each break as it was found, and not the smallest scenario in which it is left")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a break on standard output; text for people goes to standard error")
 	return cmd
 }
@@ -98,7 +102,7 @@ func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
 			return fail(statusFault, "seed %d of %s: %w", b.Seed, sp.Name(), b.Err)
 		}
 		found++
-		if err := a.tellBreak(w, sp, b, f.json, time.Since(begin)); err != nil {
+		if err := a.tellBreak(ctx, w, sp, b, f, time.Since(begin)); err != nil {
 			return err
 		}
 	}
@@ -141,15 +145,12 @@ func unseen(p sim.Probes) string {
 	return strings.Join(list, ", ")
 }
 
-// tellBreak explains a break and keeps its scenario.
-func (a *app) tellBreak(w *stream, sp sim.Space, b sim.Break, asJSON bool, after time.Duration) error {
+// tellBreak explains a break, shrunk unless that is not wanted, and keeps its
+// scenario.
+func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Break, f searchFlags, after time.Duration) error {
 	sub, err := a.seeded(sp.Name(), b.Seed)
 	if err != nil {
 		return err
-	}
-	file, unkept := keep("driftlock-"+fileName(sub.name), sub.sc.AppendJSON(nil))
-	if unkept == nil {
-		sub.argv = a.argv("run", file)
 	}
 	h, err := history(sub.sc)
 	if err != nil {
@@ -158,14 +159,29 @@ func (a *app) tellBreak(w *stream, sp sim.Space, b sim.Break, asJSON bool, after
 	if h.Hash() != b.Hash {
 		return fail(statusDiffered, "seed %d of %s did not repeat itself: hashes %v and %v", b.Seed, sp.Name(), b.Hash, h.Hash())
 	}
+	told, how := sub, ""
+	if !f.noShrink {
+		if told, how, err = a.smaller(ctx, sp, sub, b.Violation.Invariant); err != nil {
+			return err
+		}
+		how = ", " + how
+	}
+	file, unkept := keep("driftlock-"+fileName(sub.name), told.sc.AppendJSON(nil))
+	told.argv = a.argv("run", file)
+	if unkept != nil { // what can be run again is the seed's
+		told, how = sub, ""
+	}
+	if h, err = history(told.sc); err != nil {
+		return err
+	}
 	v := sim.Check(h)
-	if asJSON {
-		if err := reportOf(sub.name, v, sub.argv).write(a.out); err != nil {
+	if f.json {
+		if err := reportOf(told.name, v, told.argv).write(a.out); err != nil {
 			return written(err)
 		}
 	}
-	fmt.Fprintf(w, "\nSeed %d, after %s:\n\n", b.Seed, after.Round(time.Millisecond))
-	if err := a.screen(w, sub, h, v); err != nil {
+	fmt.Fprintf(w, "\nSeed %d, after %s%s:\n\n", b.Seed, after.Round(time.Millisecond), how)
+	if err := a.screen(w, told, h, v); err != nil {
 		return written(err)
 	}
 	if unkept != nil {

@@ -112,7 +112,7 @@ func (m *module) ownLock() {
 		out := m.test(name, false)
 		file := "testdata/driftlock/" + name + ".json"
 		m.wants(out, `I2 \(sound\) broke in scenario \d+ of drift, margin -`, `BUG: `,
-			`(?m)^ *Scenario: `+file+` \(3 nodes, 1 client, 0 faults; shrunk in \d+ steps from `)
+			`(?m)^ *Scenario: `+file+` \(3 nodes, 1 client; shrunk in \d+ steps from `)
 		hash, rerun, line := hashLine.FindStringSubmatch(out), rerunLine.FindStringSubmatch(out), headline.FindStringSubmatch(out)
 		if hash == nil || line == nil || rerun == nil || rerun[1] != "DRIFTLOCK_SCENARIO="+file+" go test -run '^"+name+"$' ." {
 			m.Fatalf("%s prints no hash, no margin or not the command:\n%s", name, out)
@@ -159,7 +159,7 @@ func (m *module) failuresOfCode() {
 		kept string // the file, unless it is the test's name
 	}{
 		{"TestPanic", []string{`c1 panicked in scenario \d+ of drift\+0ppm, at step \d+, true time \S+: assignment to entry in nil map`, `yours.TestPanic.func1`, `yours_test.go:\d+`,
-			`\([5-7] nodes, 1 client, 0 faults; shrunk in \d+ steps from `}, ""},
+			`\([5-7] nodes, 1 client; shrunk in \d+ steps from `}, ""},
 		{"TestFatal", []string{`too many nodes`, `the code ended the test in scenario \d+ of drift\+0ppm, at step \d+`}, ""},
 		{"TestError", []string{`too many nodes`, `the code failed the test in scenario \d+ of drift\+0ppm`}, ""},
 		{"TestStuck", []string{`blocks outside of Sleep and Broadcast`, `\[chan receive\]`, `yours.TestStuck.func1`}, ""},

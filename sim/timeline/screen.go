@@ -25,8 +25,10 @@ func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Sty
 	default:
 		p.para(p.paint(warn, "HELD")+"  ", "but nobody got a lock, so nothing was at stake.")
 	}
-	for _, warning := range v.Warnings {
-		p.para("Note: ", clean(warning)+".")
+	if v.OK() { // of what broke there is more to say
+		for _, warning := range v.Warnings {
+			p.para("Note: ", clean(warning)+".")
+		}
 	}
 	return p.writeTo(w)
 }
@@ -221,8 +223,12 @@ func (p *page) rest(c cast, v sim.Verdict, shown sim.Violation) {
 			p.para("Also broken: ", fmt.Sprintf("%v (%s) %s more.", i, i.Word(), times(len(more))))
 		}
 	}
-	if shown.Invariant == sim.I2 && !broke(v, sim.I1) && len(c.Clients) > 1 {
-		p.para("Luck: ", "nobody asked for the lock in that gap. Whoever does gets it, and there are two holders.")
+	if shown.Invariant == sim.I2 && !broke(v, sim.I1) {
+		nobody := "nobody asked"
+		if len(c.Clients) == 1 {
+			nobody = "there was nobody else to ask"
+		}
+		p.para("Luck: ", nobody+" for the lock in that gap. Whoever does gets it, and there are two holders.")
 	}
 }
 
