@@ -40,7 +40,8 @@ func (p *Process) forget(key string) {
 }
 
 // Holds says that from now on the process believes that it holds the lock on key,
-// until the client's clock reads until; the zero Time is until it says otherwise.
+// until the client's clock reads until; the zero Time is until it says otherwise, or
+// the run ends.
 // Said again before Drops, it moves that instant, as an extension does. It is how
 // a lock that is not of package redlock tells what its user believes: call it as
 // late as possible before you return to the user.

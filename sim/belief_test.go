@@ -115,3 +115,26 @@ func TestLockWithoutNodes(t *testing.T) {
 		t.Errorf("margin %v, want 0: no node is held to anything", m)
 	}
 }
+
+// TestHoldsToTheEnd: who keeps a lock alive for as long as the run lasts, and
+// believes it for as long, has broken nothing when the world stops.
+func TestHoldsToTheEnd(t *testing.T) {
+	t.Parallel()
+	v, err := Test(quiet(), Do(func(p *Process) {
+		ask := func(op redlock.Op) {
+			for range p.Transport().Broadcast(p.Context(), redlock.Request{Op: op, Key: "k", Owner: "mine", TTL: time.Second}, time.Second) {
+			}
+		}
+		ask(redlock.OpAcquire)
+		p.Holds("k", time.Time{})
+		for p.Sleep(300*time.Millisecond) == nil {
+			ask(redlock.OpExtend)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !v.OK() || len(v.Leases) != 1 || v.Leases[0].TrustEnds != int64(60*sec) {
+		t.Errorf("%v; %+v", v.Err(), v.Leases)
+	}
+}

@@ -33,6 +33,8 @@ type checker struct {
 	writes    []written
 	accepted  []written // the newest of a resource and key
 	byOwner   []int32   // the attempt of an owner, from 1
+	held      []chain   // by owner: its blocks
+	trusting  []int     // for I1
 	unawaited []bool    // by owner: nobody waits for the answers to its acquire any more
 	verdict   Verdict   // what comes of it
 }
@@ -54,9 +56,14 @@ type block struct {
 	Block
 	key, owner Text
 	changed    int64  // true time of its last change
+	next       int32  // the next of its owner; 0: this is the last
 	client     int16  // that set the key
 	nth        uint32 // by which of its messages; 0: it is there since a fault
 }
+
+// chain is a list of blocks, in their order: the first and the last, from 1; both
+// 0 if it is empty. There are many blocks, and few of one owner.
+type chain struct{ first, last int32 }
 
 func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
@@ -114,6 +121,7 @@ func (c *checker) reset(h *History) {
 	c.fences, c.writes, c.accepted = c.fences[:0], c.writes[:0], c.accepted[:0]
 	c.attempts, c.byOwner = c.attempts[:0], append(c.byOwner[:0], make([]int32, len(h.texts))...)
 	c.unawaited = append(c.unawaited[:0], make([]bool, len(h.texts))...)
+	c.held = append(c.held[:0], make([]chain, len(h.texts))...)
 	v := &c.verdict
 	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
 }
@@ -141,6 +149,8 @@ func (c *checker) take(e *Event) {
 				}
 			}
 		}
+	case Over:
+		c.lastWord(e)
 	case Fenced:
 		c.numbered(e)
 	case Wrote:
@@ -205,20 +215,30 @@ func (c *checker) tell(e *Event) {
 	}
 }
 
+// lastWord ends trust that has no deadline, at the end of the run: who would say
+// that it has ended, or keep the lock alive, is stopped there.
+func (c *checker) lastWord(e *Event) {
+	for i := range c.leases {
+		if l := &c.leases[i]; l.deadline == never {
+			l.told = min(l.told, e.At)
+		}
+	}
+}
+
 // settle solves the ends of a lease.
 func (c *checker) settle(l *lease) {
 	clock := c.clock(l.client)
 	l.Deadline = clock.reach(l.Granted, l.deadline)
 	l.TrustEnds = max(l.Granted, min(l.Deadline, l.told))
-	if c.attemptOf(l.owner) == nil && !slices.ContainsFunc(c.blocks, func(b block) bool { return b.owner == l.owner }) {
+	if c.attemptOf(l.owner) == nil && c.held[l.owner].first == 0 {
 		// Its lock asks no node.
 		l.ExclusionEnds, l.Lapse = l.TrustEnds, l.Deadline
 		return
 	}
 	l.ExclusionEnds = c.excluded(l, func(b *block) int64 { return b.To })
 	l.Lapse = c.excluded(l, func(b *block) int64 { return b.Lapse })
-	for i := range c.blocks {
-		if b := &c.blocks[i]; b.owner == l.owner && b.key == l.key && b.From <= l.Granted && l.Granted < b.To {
+	for i := c.held[l.owner].first; i > 0; i = c.blocks[i-1].next {
+		if b := &c.blocks[i-1]; b.key == l.key && b.From <= l.Granted && l.Granted < b.To {
 			l.Nodes++
 		}
 	}
@@ -241,9 +261,9 @@ func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
 	need := c.mustBlock()
 	for t := l.Granted; ; {
 		count, next := 0, int64(never)
-		for i := range c.blocks {
-			b := &c.blocks[i]
-			if b.owner == l.owner && b.key == l.key && b.From <= t && t < end(b) {
+		for i := c.held[l.owner].first; i > 0; i = c.blocks[i-1].next {
+			b := &c.blocks[i-1]
+			if b.key == l.key && b.From <= t && t < end(b) {
 				count++
 				next = min(next, end(b))
 			}
@@ -270,6 +290,13 @@ func (c *checker) begin(node int16, key, owner Text, at, when int64) {
 	c.blocks = append(c.blocks, block{key: key, owner: owner, changed: at,
 		Block: Block{Node: int(node), Key: c.h.Text(key), Owner: c.h.Text(owner), From: at, When: when}})
 	c.open = append(c.open, len(c.blocks)-1)
+	n, of := int32(len(c.blocks)), &c.held[owner]
+	if of.last == 0 {
+		of.first = n
+	} else {
+		c.blocks[of.last-1].next = n
+	}
+	of.last = n
 }
 
 // lapse is when the node's key is gone by itself: on the node's wall clock, and

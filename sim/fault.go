@@ -39,19 +39,32 @@ func (w *world) plan(i int, f *Fault) {
 		}
 	}
 	w.push(begin, evFault, c, n, int32(i), 0)
+	w.fates += f.fates()
 	end := f.end()
 	if f.Kind == "crash" && n >= 0 {
 		end = m.serves(int64(f.At))
 	}
 	if end != never {
 		w.push(end, evFault, c, n, int32(i), 1)
+		w.fates += f.fates()
 	}
+}
+
+// fates is 1 for a fault that changes more than clocks, or when a machine runs:
+// trust in a lease may outlive its process, so the run goes on to such a fault.
+func (f *Fault) fates() int {
+	switch f.Kind {
+	case "crash", "evict", "flush", "failover":
+		return 1
+	}
+	return 0
 }
 
 // fault begins or ends one. The clocks know of it already, and who pauses or is
 // down is known too; what is left is what it does to a store or a process.
 func (w *world) fault(e event) {
 	f := &w.sc.Faults[e.a]
+	w.fates -= f.fates()
 	_, c, n := w.machineOf(f.On)
 	k := Faulted
 	if e.b == 1 {

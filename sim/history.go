@@ -19,6 +19,8 @@ type History struct {
 	hash     hasher
 	end      int64
 	closed   bool    // what is added now is not history
+	most     int     // events that it may have
+	full     bool    // it had more
 	recent   [4]Text // asked for last: the same few strings come again and again
 	oldest   int     // of those
 }
@@ -130,7 +132,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.recent = false, [4]Text{}
+	h.closed, h.full, h.recent = false, false, [4]Text{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -170,6 +172,10 @@ func (h *History) add(e Event) {
 	if h.closed {
 		return
 	}
+	if h.most > 0 && len(h.events) == h.most {
+		h.full, h.closed = true, true
+		return
+	}
 	h.events = append(h.events, e)
 	h.hash.event(&e)
 }
@@ -187,7 +193,10 @@ func (h *hasher) event(e *Event) {
 	h.word(uint64(e.At))
 	h.word(uint64(e.Local))
 	h.word(uint64(e.Value))
-	h.word(uint64(e.Kind)<<56 | uint64(e.Op)<<48 | uint64(e.Status)<<40 | uint64(uint16(e.Client))<<24 | uint64(uint16(e.Node))<<8 | uint64(uint8(e.Proc)))
+	// A client's number needs but the lower of its bytes: the upper one takes in
+	// that of a process beyond 254.
+	high := uint64(uint16(e.Proc)+1) >> 8 & 255
+	h.word(uint64(e.Kind)<<56 | uint64(e.Op)<<48 | uint64(e.Status)<<40 | uint64(uint16(e.Client))<<24 ^ high<<32 | uint64(uint16(e.Node))<<8 | uint64(uint8(e.Proc)))
 	h.word(uint64(e.Nth)<<32 | uint64(uint32(e.Key)))
 	h.word(uint64(uint32(e.Owner))<<32 | uint64(uint32(e.Note)))
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -10,12 +11,13 @@ import (
 // mutex is I1: never are two acquisitions of one key valid, by their holders'
 // own clocks, at one true instant. Its margin is the gap between the two trusts.
 func (c *checker) mutex() {
+	trusted := c.trusting[:0] // leases so far, in the order of their grants, that may not be over
 	for j := range c.leases {
 		late := &c.leases[j]
-		for i := range c.leases {
+		trusted = slices.DeleteFunc(trusted, func(i int) bool { return c.leases[i].TrustEnds <= late.Granted })
+		for _, i := range trusted {
 			early := &c.leases[i]
-			if early.key != late.key || early.grant == late.grant || !before(early, i, late, j) ||
-				late.Granted >= early.TrustEnds || late.TrustEnds <= late.Granted {
+			if early.key != late.key || early.grant == late.grant || late.TrustEnds <= late.Granted {
 				continue
 			}
 			gap := time.Duration(late.Granted - early.TrustEnds)
@@ -25,10 +27,7 @@ func (c *checker) mutex() {
 					late.Client, late.Key, early.Client, clock.Duration(early.TrustEnds), time.Duration(min(early.TrustEnds, late.TrustEnds)-late.Granted)),
 			})
 		}
+		trusted = append(trusted, j)
 	}
-}
-
-// before orders two leases by their grants.
-func before(a *lease, i int, b *lease, j int) bool {
-	return a.Granted < b.Granted || a.Granted == b.Granted && i < j
+	c.trusting = trusted
 }

@@ -16,6 +16,9 @@ type wait struct {
 
 // waiting keeps account of who waits for what.
 func (c *checker) waiting(e *Event) {
+	if c.h.scenario.Live == nil {
+		return
+	}
 	switch e.Kind {
 	case Wanted:
 		c.waits = append(c.waits, wait{e.Client, e.Proc, e.Key, e.At, never})

@@ -29,9 +29,9 @@ func (c *checker) tidiness() {
 		if a.returned == never {
 			continue
 		}
-		for j := range c.blocks {
-			b := &c.blocks[j]
-			if b.owner != a.owner || b.key != a.key || b.To <= a.returned || c.ofLater(b, a, i) {
+		for j := c.held[a.owner].first; j > 0; j = c.blocks[j-1].next {
+			b := &c.blocks[j-1]
+			if b.key != a.key || b.To <= a.returned || c.ofLater(b, a, i) {
 				continue
 			}
 			if !known {

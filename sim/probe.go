@@ -78,8 +78,8 @@ func (c *checker) probe() {
 				break
 			}
 		}
-		for j := range c.blocks {
-			if b := &c.blocks[j]; b.owner == l.owner && b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
+		for j := c.held[l.owner].first; j > 0; j = c.blocks[j-1].next {
+			if b := &c.blocks[j-1]; b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
 				p[ProbeForgot]++
 			}
 		}

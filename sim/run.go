@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"driftlock/clock"
 	"driftlock/redlock"
 )
 
@@ -25,6 +27,7 @@ type options struct {
 	of     map[string]Workload
 	locker func(p *Process) redlock.Locker
 	panics func(Panic)
+	most   int // events; 0: maxEvents
 }
 
 // Do has every client run w instead of its steps.
@@ -61,7 +64,7 @@ func (o *options) workload(c *client) Workload {
 	return steps
 }
 
-// Run runs sc to its end. The error is about the scenario, or ErrStuck; a broken
+// Run runs sc to its end. The error is about the scenario, ErrStuck or ErrTooLong; a broken
 // promise is no error here but in the verdict. A panic of a process is passed on
 // with the value it had, and so is runtime.Goexit (which t.FailNow calls); where
 // the process was then, OnPanic tells.
@@ -120,6 +123,13 @@ const watchEvery = time.Second
 // may well starve it for some seconds.
 const busyLooks = 60
 
+// ErrTooLong says that a run would fill the memory, or never end: its code reads
+// the clock in a loop without a wait, say.
+var ErrTooLong = errors.New("sim: the run is too long")
+
+// maxEvents is how many events a run may have: about 600 MB of them.
+const maxEvents = 10_000_000
+
 // Run is the function Run. The history is good until the next call.
 func (r *Runner) Run(sc Scenario) (*History, error) {
 	if err := sc.Check(); err != nil {
@@ -130,7 +140,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	if w == nil {
 		w = &world{}
 	}
-	w.locker = r.opts.locker
+	w.locker, w.history.most = r.opts.locker, cmp.Or(r.opts.most, maxEvents)
 	w.reset(sc)
 	exited := true
 	done := make(chan struct{})
@@ -155,6 +165,9 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 			f(p)
 		}
 		panic(w.failure.Value)
+	case w.history.full:
+		w.close()
+		return nil, fmt.Errorf("%w: at true time %v it has more than %d events, or true time stands still", ErrTooLong, clock.Duration(w.now), w.history.most)
 	case exited:
 		w.close()
 		runtime.Goexit()

@@ -469,3 +469,87 @@ func TestLockAroundTheScenarios(t *testing.T) {
 		t.Errorf("differs at step %d: %+v, want %+v", step, got.Event(step), want.Event(step))
 	}
 }
+
+// TestTooLong: code that never waits, and timers that set each other, are told of
+// before they fill the memory.
+func TestTooLong(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]Workload{
+		"reads the clock": func(p *Process) {
+			for until := p.Clock().Now().Add(time.Second); p.Clock().Now().Before(until); {
+			}
+		},
+		"sets a timer in a timer": func(p *Process) {
+			var again func()
+			again = func() { clock.Go(p.Clock(), again) }
+			again()
+			p.Sleep(time.Second)
+		},
+		"works long": func(p *Process) {
+			for p.Context().Err() == nil {
+				p.Sleep(time.Microsecond)
+			}
+		},
+	} {
+		r := NewRunner(Do(w))
+		r.opts.most = 100_000
+		if _, err := r.Run(plain(1, 3)); !errors.Is(err, ErrTooLong) {
+			t.Errorf("%s: %v, want %v", name, err, ErrTooLong)
+		}
+		r.Close()
+	}
+}
+
+// TestManyProcesses: those beyond what an event can number are refused, and each
+// counts in the hash.
+func TestManyProcesses(t *testing.T) {
+	t.Parallel()
+	hash := func(speaks int) Hash {
+		return mustRun(t, plain(1, 3), Do(func(p *Process) {
+			for i := range 300 {
+				p.Go(func(q *Process) {
+					if i == speaks {
+						q.note(Event{Kind: Noted})
+					}
+				})
+			}
+		})).Hash()
+	}
+	h := &History{}
+	of := func(proc int16) Hash {
+		h.reset(plain(1, 3))
+		h.add(Event{Kind: Noted, Proc: proc})
+		return h.Hash()
+	}
+	if hash(3) == hash(3+256) || of(3) == of(3+256) {
+		t.Error("process 3 and process 259 have the same hash")
+	}
+	defer func() {
+		if v := fmt.Sprint(recover()); !strings.Contains(v, "32767 processes") {
+			t.Errorf("panicked with %v", v)
+		}
+	}()
+	Run(plain(1, 3), Do(func(p *Process) {
+		for {
+			p.Go(func(*Process) {})
+		}
+	}))
+}
+
+// TestFaultsAfterTheLastProcess: trust may outlive the process that had it, so a
+// fault that comes later counts.
+func TestFaultsAfterTheLastProcess(t *testing.T) {
+	t.Parallel()
+	sc := plain(1, 3)
+	sc.Clients[0].Repeat, sc.Clients[0].Steps = 1, []Step{{Do: "acquire", Key: "k"}}
+	for _, n := range []string{"A", "B", "C"} {
+		sc.Faults = append(sc.Faults, Fault{Kind: "flush", On: n, At: 2 * sec})
+	}
+	v, err := Test(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if margins := broken(v, I2); len(margins) != 1 || margins[0] != -7_898*time.Millisecond {
+		t.Errorf("I2 broken by %v, want by 7.898s", margins)
+	}
+}

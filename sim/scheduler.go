@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -27,6 +28,7 @@ type scheduler struct {
 	slots    []int32    // free ones
 	calls    []*call    // free ones
 	mains    int        // processes that have not returned
+	fates    int        // faults to come that change more than clocks
 	over     bool       // the contexts have ended
 	out      int        // lanes with a batch out
 	failure  *Panic
@@ -83,7 +85,7 @@ func (s *scheduler) reset() {
 	s.ready, s.dirty, s.corpses, s.cur = s.ready[:0], s.dirty[:0], s.corpses[:0], nil
 	clear(s.timers)
 	s.timers, s.slots = s.timers[:0], s.slots[:0]
-	s.mains, s.out, s.over, s.failure = 0, 0, false, nil
+	s.mains, s.fates, s.out, s.over, s.failure = 0, 0, 0, false, nil
 }
 
 // begin starts the main processes of a run.
@@ -94,8 +96,15 @@ func (w *world) begin(work func(*client) Workload) {
 	}
 }
 
+// maxProcesses is how many processes a client may start in a run: events number
+// them with 16 bits.
+const maxProcesses = 1<<15 - 1
+
 // process makes a process of a client that starts now.
 func (w *world) process(c *client, name string, work Workload) *Process {
+	if len(c.procs) == maxProcesses {
+		panic(fmt.Sprintf("sim: %s has started %d processes: more are not allowed", c.conf.Name, maxProcesses))
+	}
 	p := newProcess(c, name, work)
 	if w.over {
 		p.end(ErrEnded)
@@ -115,7 +124,7 @@ func (s *Scenario) last() int64 {
 func (w *world) loop(ping func()) {
 	limit := int64(w.sc.Until)
 	last := w.sc.last()
-	for n := 0; w.failure == nil && (w.mains > 0 || len(w.live) > 0 || w.out > 0); n++ {
+	for n := 0; w.failure == nil && !w.history.full && (w.mains > 0 || len(w.live) > 0 || w.out > 0 || w.fates > 0); n++ {
 		if n&63 == 0 {
 			ping()
 		}

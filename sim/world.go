@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"runtime"
+
 	"driftlock/sim/network"
 	"driftlock/sim/node"
 )
@@ -35,6 +37,7 @@ type server struct {
 type world struct {
 	sc      Scenario
 	now     int64
+	still   int // steps since it moved
 	seq     uint64
 	queue   queue
 	clients []*client
@@ -53,7 +56,7 @@ type world struct {
 
 // reset makes the world ready for a run of sc.
 func (w *world) reset(sc Scenario) {
-	w.sc, w.now, w.seq = sc, 0, 0
+	w.sc, w.now, w.still, w.seq = sc, 0, 0, 0
 	w.queue.heap, w.keys = w.queue.heap[:0], w.keys[:0]
 	w.history.reset(sc)
 	w.unused = w.unused[:0]
@@ -136,6 +139,9 @@ func (w *world) note(e Event) {
 		e.Local = w.clients[e.Client].local()
 	}
 	w.history.add(e)
+	if r := w.cur; w.history.full && r != nil && !r.killed {
+		runtime.Goexit() // the process may never wait again
+	}
 }
 
 // step delivers what comes next and says whether that could have woken anybody.
@@ -145,7 +151,7 @@ func (w *world) step() bool {
 	tie := w.queue.heap[0].rank >> 48
 	wakes := w.deliver()
 	if k := kind(tie >> 8); k == evTimer || k == evWake {
-		for len(w.queue.heap) > 0 && w.queue.heap[0].at == w.now && w.queue.heap[0].rank>>48 == tie {
+		for !w.history.full && len(w.queue.heap) > 0 && w.queue.heap[0].at == w.now && w.queue.heap[0].rank>>48 == tie {
 			wakes = w.deliver() || wakes
 		}
 	}
@@ -155,6 +161,11 @@ func (w *world) step() bool {
 // deliver takes one event from the queue.
 func (w *world) deliver() (wakes bool) {
 	e := w.queue.pop()
+	if w.still++; e.at > w.now {
+		w.still = 0
+	} else if w.still > w.history.most { // timers that set each other are no events of the history
+		w.history.full = true
+	}
 	w.now = e.at
 	switch e.kind() {
 	case evFault:
