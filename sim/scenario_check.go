@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"driftlock/clock"
@@ -134,6 +135,8 @@ func (c *scenarioCheck) text(p place, s string) {
 		c.say(p, "no valid UTF-8")
 	case len(s) > maxText:
 		c.say(p, "%d bytes: at most %d are allowed", len(s), maxText)
+	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
+		c.say(p, "a control character: of those only a line break and a tab are allowed")
 	}
 }
 

@@ -52,11 +52,17 @@ func Load(file string) (Scenario, error) {
 		return Scenario{}, fmt.Errorf("scenario: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	return ParseFrom(file, f)
+}
+
+// ParseFrom is Load for what is no file; name is what the errors call it. It reads no
+// more than a scenario may have.
+func ParseFrom(name string, r io.Reader) (Scenario, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {
 		return Scenario{}, fmt.Errorf("scenario: %w", err)
 	}
-	return Parse(file, text)
+	return Parse(name, text)
 }
 
 // Parse reads the text of a scenario file, and checks it as Check does. Name

@@ -158,6 +158,7 @@ func TestParseBad(t *testing.T) {
 		{"steps that hardly end", `"repeat": 2,`, `"repeat": 2000001,`, []string{"clients[0].repeat: 2000001: must be from 0 to 1000000 for so many steps"}},
 		{"retry the wrong way round", `"max": "1s"}`, `"min": "2s", "max": "1s"}`, []string{"lock.retry.max: 1s: must be at least min, 2s"}},
 		{"0 clients", `"clients": [`, `"clients": [], "x": [`, []string{"x: no such field"}},
+		{"a text that moves the cursor", `"name": "good"`, `"name": "\u001b[2J"`, []string{"name: a control character"}},
 		{"no name", `"name": "B"`, `"name": ""`, []string{"nodes[1].name: missing"}},
 		{"name twice", `"name": "c2"`, `"name": "A"`, []string{`clients[1].name: "A" is the name of another machine`}},
 		{"strange name", `"name": "B"`, `"name": "B>C"`, []string{`nodes[1].name: "B>C"`, "letters, digits"}},

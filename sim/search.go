@@ -21,7 +21,7 @@ type Search struct {
 	Space Space
 	First uint64         // the first seed
 	Seeds uint64         // how many; 0: until the context ends, or enough breaks are found
-	Jobs  int            // how many run side by side; 0: one a core
+	Jobs  int            // how many run side by side, at most 256; 0: one a core
 	Stop  int            // how many breaks are enough; 0: one; below 0: all
 	On    func(Progress) // told now and then, by the goroutine that ranges over Run
 }
@@ -47,6 +47,9 @@ type Break struct {
 	Err       error     // not nil: the run came to nothing, and this is why (ErrStuck, say)
 }
 
+// maxJobs keeps a search that is asked for a million jobs within the memory.
+const maxJobs = 256
+
 // handful is how many seeds a job takes at a time.
 const handful = 16
 
@@ -65,6 +68,7 @@ func (s Search) Run(ctx context.Context, opts ...Option) iter.Seq[Break] {
 		if jobs <= 0 {
 			jobs = runtime.GOMAXPROCS(0)
 		}
+		jobs = min(jobs, maxJobs)
 		h := &hunt{Search: s, opts: opts, room: make(chan struct{}, 4*jobs), done: make(chan *haul, 4*jobs)}
 		var running sync.WaitGroup
 		defer running.Wait()

@@ -215,3 +215,11 @@ func BenchmarkSearch(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "seeds/s")
 }
+
+// TestSearchManyJobs: a search that is asked for a million jobs has fewer.
+func TestSearchManyJobs(t *testing.T) {
+	t.Parallel()
+	for range (Search{Space: DriftCovered(), Seeds: 10, Jobs: 1 << 30}).Run(context.Background()) {
+		t.Error("a break where none is")
+	}
+}

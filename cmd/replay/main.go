@@ -34,10 +34,17 @@ const statusHelp = `Exit status: 0 held, 1 an invariant broke, 2 bad arguments o
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to tell, not to die of
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
 	a := &app{in: os.Stdin, out: newStream(os.Stdout), err: newStream(os.Stderr), self: self(os.Args[0])}
-	os.Exit(a.execute(ctx, os.Args[1:]))
+	os.Exit(a.execute(context.Background(), os.Args[1:]))
+}
+
+// untilInterrupted is the context of a command that Ctrl-C ends early, with what
+// it has so far; a second one ends the program at once, as the first one does for
+// every other command.
+func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // app is one call of the program.

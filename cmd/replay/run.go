@@ -91,11 +91,7 @@ func (a *app) subject(args []string, f runFlags) (subject, error) {
 	case len(args) == 0:
 		return a.catalogued(defaultRun)
 	case args[0] == "-":
-		text, err := io.ReadAll(a.in)
-		if err != nil {
-			return subject{}, fail(statusFault, "standard input: %w", err)
-		}
-		sc, err := sim.Parse("standard input", text)
+		sc, err := sim.ParseFrom("standard input", a.in)
 		return a.named(sc, "standard input", []string{"run", "-"}), misuse(err)
 	}
 	file := args[0]

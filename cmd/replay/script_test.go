@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ func TestScripts(t *testing.T) {
 			"exits":      exits,
 			"unread":     unread,
 			"interrupts": interrupts,
+			"halts":      halts,
 			"fill":       fill10MB,
 		},
 	})
@@ -109,6 +111,26 @@ func interrupts(ts *testscript.TestScript, neg bool, args []string) {
 	checkStatus(ts, cmd.Wait(), status)
 	if !strings.Contains(string(rest), "stopped before the end") {
 		ts.Fatalf("it does not say that it was stopped:\n%s", rest)
+	}
+}
+
+// halts runs a program and sends it an interrupt while it reads standard input: it
+// must end at once.
+func halts(ts *testscript.TestScript, neg bool, command []string) {
+	if neg || len(command) == 0 {
+		ts.Fatalf("usage: halts PROGRAM [ARGS…]")
+	}
+	cmd := started(ts, command)
+	in, err := cmd.StdinPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	var late atomic.Bool
+	defer time.AfterFunc(10*time.Second, func() { late.Store(true); cmd.Process.Kill() }).Stop()
+	_, err = in.Write(bytes.Repeat([]byte(" "), 1<<20)) // more than a pipe holds: it is reading
+	ts.Check(err)
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); err == nil || late.Load() {
+		ts.Fatalf("it did not end: %v", err)
 	}
 }
 

@@ -83,7 +83,8 @@ func spaceNames() string {
 }
 
 func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
-	ctx := cmd.Context()
+	ctx, stop := untilInterrupted(cmd.Context())
+	defer stop()
 	w := a.people(f.json)
 	if _, err := fmt.Fprint(w, "Space "+sp.Describe()); err != nil {
 		return written(err)
