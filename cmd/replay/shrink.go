@@ -52,7 +52,9 @@ from the catalogue.
 			if err != nil {
 				return err
 			}
-			return a.shrink(cmd.Context(), sub, f)
+			ctx, stop := untilInterrupted(cmd.Context())
+			defer stop()
+			return a.shrink(ctx, sub, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.space, "space", "", "shrink the scenario that --seed stands for in this `space`: "+spaceNames())
