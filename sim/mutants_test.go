@@ -15,7 +15,7 @@ import (
 type mutant struct{ what, file, from, to string }
 
 var mutants = []mutant{
-	{"I1: a tie is a break", "i1_mutex.go", "TrustEnds <= late.Granted", "TrustEnds < late.Granted"},
+	{"I1: a tie is a break", "i1_mutex.go", "c.leases[i].TrustEnds <= late.Granted", "c.leases[i].TrustEnds < late.Granted"},
 	{"I1: one owner value is one acquisition", "i1_mutex.go", "early.grant == late.grant", "early.owner == late.owner"},
 	{"I1: whatever the key", "i1_mutex.go", "early.key != late.key ||", ""},
 	{"I2: a tie is a break", "i2_sound.go", "l.ExclusionEnds >= l.TrustEnds", "l.ExclusionEnds > l.TrustEnds"},
