@@ -15,7 +15,8 @@ func TestFlawedWithoutFlaws(t *testing.T) {
 			r := NewRunner()
 			defer r.Close()
 			leases := 0
-			for seed := range uint64(2000) {
+			n := runs(t, 2000)
+			for seed := range n {
 				sc := Generate(sp, seed)
 				sc.Lock.Kind = kindFlawed
 				if _, err := r.Run(sc); err != nil {
@@ -27,7 +28,7 @@ func TestFlawedWithoutFlaws(t *testing.T) {
 					t.Errorf("seed %d: %v: %s", seed, bugs[0].Invariant, bugs[0].Text)
 				}
 			}
-			if leases < 2000 {
+			if uint64(leases) < n {
 				t.Errorf("%d leases", leases)
 			}
 		})

@@ -71,7 +71,6 @@ func (c *checker) agree(t *testing.T, name string) (broken int) {
 // TestMutexIsLinearizable compares the oracles on runs that hold and that break.
 func TestMutexIsLinearizable(t *testing.T) {
 	t.Parallel()
-	const runs = 500
 	for _, c := range []struct {
 		name   string
 		space  Space
@@ -89,7 +88,7 @@ func TestMutexIsLinearizable(t *testing.T) {
 			r := NewRunner()
 			defer r.Close()
 			broken := 0
-			for seed := range uint64(runs) {
+			for seed := range max(runs(t, 500), 50) {
 				sc := Generate(c.space, seed)
 				if c.flaws != nil {
 					sc.Lock.Kind, sc.Lock.Flaws = kindFlawed, c.flaws

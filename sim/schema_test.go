@@ -245,7 +245,7 @@ func TestSchemaAgrees(t *testing.T) {
 		if err := valid(v); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
-		if i%10 != 0 {
+		if i%10 != 0 || raced() && i > 20 {
 			continue
 		}
 		changes(v, "", func(what string, structural bool) {
