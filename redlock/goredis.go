@@ -46,6 +46,7 @@ type redisNode struct {
 	deleter  atomic.Uint32 // the way to release: byDelex, byDelifeq or byScript; 0 while unknown
 	probes   atomic.Uint32 // batches that were to find it out
 	evalOnly atomic.Bool   // EVALSHA is not permitted
+	noBulk   atomic.Bool   // one script may not have the keys of several locks
 }
 
 // maxProbes bounds how often a server is asked for its commands that does not say.
@@ -81,12 +82,16 @@ const (
 	byScript      // EVALSHA
 	byText        // EVAL
 	byLook        // GET: whose key is it?
+
+	byBulk     // one EVALSHA for all such releases of a batch
+	byBulkText // one EVAL
 )
 
 // An inquiry is a request on its way to a reply.
 type inquiry struct {
 	way way // 0: answered
 	cmd redis.Cmder
+	pos int // in bulk: the how-manieth of the command
 }
 
 // Do implements Node.
@@ -105,19 +110,15 @@ func (n *redisNode) Do(reqs []*Request, replies []Reply) {
 	for i, r := range reqs {
 		qs[i].way = n.first(r)
 	}
+	n.bundle(reqs, qs)
 	probe := n.probe(ctx, reqs[0])
 	for more := true; more; {
-		more = false
 		pipe := n.client.Pipeline()
-		for i := range qs {
-			if q := &qs[i]; q.way != 0 {
-				q.cmd = n.command(ctx, q.way, reqs[i])
-				pipe.Process(ctx, q.cmd)
-			}
-		}
+		n.put(ctx, pipe, reqs, qs)
 		probe.join(ctx, pipe)
 		pipe.Exec(ctx) // its error is one of the commands'
 		n.learn(&probe)
+		more = false
 		for i := range qs {
 			if q := &qs[i]; q.way != 0 {
 				replies[i], q.way = n.hear(*q, reqs[i])
@@ -125,6 +126,54 @@ func (n *redisNode) Do(reqs []*Request, replies []Reply) {
 			}
 		}
 	}
+}
+
+// put puts the commands of what is not answered yet into pipe, in order. Those in bulk
+// go as one, in the place of the first.
+func (n *redisNode) put(ctx context.Context, pipe redis.Pipeliner, reqs []*Request, qs []inquiry) {
+	var bulk *bulk
+	for i := range qs {
+		switch q := &qs[i]; q.way {
+		case 0:
+		case byBulk, byBulkText:
+			if bulk == nil {
+				bulk = newBulk(ctx, q.way, reqs[i:], qs[i:])
+				pipe.Process(ctx, bulk)
+			}
+			q.cmd = bulk
+		default:
+			q.cmd = n.command(ctx, q.way, reqs[i])
+			pipe.Process(ctx, q.cmd)
+		}
+	}
+}
+
+// bundle turns the releases by script of a batch into bulk if there are several: a
+// script costs the server more to call than to run. Only a plain client sends all keys
+// to one server. A release that comes after an extend of its holder keeps its place.
+func (n *redisNode) bundle(reqs []*Request, qs []inquiry) {
+	if _, plain := n.client.(*redis.Client); !plain || n.noBulk.Load() {
+		return
+	}
+	several := 0
+	for i, r := range reqs {
+		if r.Op == OpRelease && qs[i].way == byScript && !follows(reqs[:i], r) {
+			qs[i].way, qs[i].pos = byBulk, several
+			several++
+		}
+	}
+	if several == 1 {
+		for i := range qs {
+			if qs[i].way == byBulk {
+				qs[i].way = byScript
+			}
+		}
+	}
+}
+
+// follows says whether an extend of the same holder is before r.
+func follows(before []*Request, r *Request) bool {
+	return slices.ContainsFunc(before, func(b *Request) bool { return b.Op == OpExtend && b.Owner == r.Owner && b.Key == r.Key })
 }
 
 // first is the way in which a request is put first.
@@ -166,6 +215,8 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 		}
 	case byLook:
 		return look(q.cmd.(*text), r), 0
+	case byBulk, byBulkText:
+		return n.hearBulk(q)
 	}
 	if err != nil {
 		return failed(err), 0
@@ -191,6 +242,29 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 		return fenced(c.Val()), 0
 	}
 	return failed(fmt.Errorf("unexpected command %T", q.cmd)), 0
+}
+
+// hearBulk takes the answer to a release in bulk. What the server refuses is asked
+// again one by one: what is wrong may be wrong with one of the keys.
+func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
+	answers, err := q.cmd.(*bulk).Result()
+	var own redis.Error
+	switch {
+	case err == nil && q.pos < len(answers) && answers[q.pos] == 0:
+		return Reply{}, byScript // which says what is wrong
+	case err == nil && q.pos < len(answers):
+		return status(answers[q.pos]), 0
+	case err == nil:
+		err = fmt.Errorf("%d answers in bulk", len(answers))
+	case redis.HasErrorPrefix(err, "NOSCRIPT"):
+		return Reply{}, byBulkText
+	case redis.HasErrorPrefix(err, "CROSSSLOT"):
+		n.noBulk.Store(true)
+		return Reply{}, byScript
+	case errors.As(err, &own):
+		return Reply{}, byScript
+	}
+	return failed(err), 0
 }
 
 // look tells whose key it is that was not set, or not deleted.

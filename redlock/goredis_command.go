@@ -44,6 +44,10 @@ type text struct {
 	args [2]any
 }
 
+// bulk is a command that answers with an integer for each of several requests.
+type bulk struct{ *redis.IntSliceCmd }
+
+func (*bulk) NoRetry() bool   { return true }
 func (*number) NoRetry() bool { return true }
 func (*list) NoRetry() bool   { return true }
 func (*text) NoRetry() bool   { return true }
@@ -102,13 +106,34 @@ func newNumber(ctx context.Context, args ...any) *number {
 	return c
 }
 
+// newBulk puts those of reqs that go in bulk into one command.
+func newBulk(ctx context.Context, w way, reqs []*Request, qs []inquiry) *bulk {
+	n := 0
+	for _, q := range qs {
+		if q.way == w {
+			n++
+		}
+	}
+	verb, body := bulkScript.say(w)
+	args := make([]any, 3+2*n)
+	args[0], args[1], args[2] = verb, body, n
+	k := 3
+	for i, q := range qs {
+		if q.way == w {
+			args[k], args[k+n] = reqs[i].Key, reqs[i].Owner
+			k++
+		}
+	}
+	return &bulk{redis.NewIntSliceCmd(ctx, args...)}
+}
+
 // A script is sent by its hash, or if the server does not have it, as a text.
 type script struct{ text, hash any }
 
 func newScript(text string) script { return script{text, redis.NewScript(text).Hash()} }
 
 func (s *script) say(w way) (verb, body any) {
-	if w == byText {
+	if w == byText || w == byBulkText {
 		return wordEval, s.text
 	}
 	return wordEvalsha, s.hash
@@ -123,6 +148,22 @@ if owner == ARGV[1] then
 	return 1
 end
 return owner and 3 or 2`)
+
+	// The same for several keys. 0: something is wrong with this one.
+	bulkScript = newScript(`
+local answers = {}
+for i, key in ipairs(KEYS) do
+	local owner = redis.pcall('get', key)
+	if owner == ARGV[i] then
+		redis.call('del', key)
+		answers[i] = 1
+	elseif type(owner) == 'table' then
+		answers[i] = 0
+	else
+		answers[i] = owner and 3 or 2
+	end
+end
+return answers`)
 
 	// GT: never shorten a key.
 	extendScript = newScript(`

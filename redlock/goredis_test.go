@@ -117,6 +117,16 @@ func nodeAnswers(t *testing.T, c redis.UniversalClient) {
 	if keys := c.Exists(bg, "alone").Val() + c.Exists(bg, "batch").Val(); keys != 0 {
 		t.Errorf("%d keys left", keys)
 	}
+	var acquires, releases []*Request // on as many shards or slots as there are
+	for i := range 10 {
+		key := fmt.Sprint("spread", i)
+		acquires, releases = append(acquires, ask(key, "+a", ttl)), append(releases, ask(key, "-a", ttl))
+	}
+	for _, r := range append(do(n, acquires...), do(n, releases...)...) {
+		if r.Status != Done {
+			t.Errorf("many keys: %v", r)
+		}
+	}
 	// Key and owner are any bytes.
 	odd := &Request{Op: OpAcquire, Key: "{a}\r\n \x00ü", Owner: "\r\n\x00", TTL: time.Minute}
 	if r := do(n, odd)[0]; r.Status != Done {
@@ -445,3 +455,86 @@ func TestRedisNodeName(t *testing.T) {
 }
 
 type wrapper struct{ redis.UniversalClient }
+
+// Several releases of a batch go as one script, and are told apart all the same.
+func TestRedisNodeReleasesInBulk(t *testing.T) {
+	t.Parallel()
+	batch := func() []*Request {
+		return []*Request{
+			ask("a1", "-a", time.Minute), // held
+			ask("b1", "-a", time.Minute), // another's
+			ask("a2", "~a", time.Minute),
+			ask("c1", "+x", time.Minute), // held by c until later in this batch, or before
+			ask("a2", "-a", time.Minute), // after its extend
+			ask("list", "-a", time.Minute),
+			ask("none", "-a", time.Minute),
+			ask("c1", "-c", time.Minute),
+		}
+	}
+	prepare := func(t *testing.T, c *redis.Client) {
+		t.Helper()
+		c.FlushDB(bg)
+		for key, owner := range map[string]string{"a1": "a", "a2": "a", "b1": "b", "c1": "c"} {
+			if err := c.Set(bg, key, owner, time.Minute).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.RPush(bg, "list", "x")
+	}
+	check := func(t *testing.T, rs []Reply) {
+		t.Helper()
+		for i, want := range []Status{Done, Others, Done, 0, Done, Failed, Gone, Done} {
+			if i != 3 && rs[i].Status != want || (rs[i].Err != nil) != (i == 5) {
+				t.Errorf("request %d: %v, want status %d", i, rs[i], want)
+			}
+		}
+		if !redis.HasErrorPrefix(rs[5].Err, "WRONGTYPE") {
+			t.Error(rs[5])
+		}
+	}
+	t.Run("one server", func(t *testing.T) {
+		t.Parallel()
+		c := startServers(t, systemRedis(), 1)[0].client()
+		n := RedisNode(c)
+		do(n, ask("first", "+a", time.Minute)) // no probe after it
+		count := countCommands{}
+		c.AddHook(count)
+		for range 2 {
+			prepare(t, c)
+			clear(count)
+			check(t, do(n, batch()...))
+		}
+		if want := "evalsha 4, set 1"; count.String() != want { // bulk, the extend and its release, the key of another type
+			t.Errorf("sent %s, want %s", count, want)
+		}
+		if c.Exists(bg, "a1", "a2").Val() != 0 || c.Get(bg, "b1").Val() != "b" {
+			t.Error("not what the answers said")
+		}
+	})
+	t.Run("cluster", func(t *testing.T) { // a plain client of a server that wants keys of one slot
+		t.Parallel()
+		s := startServers(t, systemRedis(), 1, "--cluster-enabled", "yes")[0]
+		s.oneNodeCluster()
+		c := s.client()
+		n := RedisNode(c).(*redisNode)
+		for range 2 {
+			prepare(t, c)
+			check(t, do(n, batch()...))
+			if !n.noBulk.Load() {
+				t.Error("goes on in bulk")
+			}
+		}
+	})
+	t.Run("one key not permitted", func(t *testing.T) {
+		t.Parallel()
+		s := startServers(t, systemRedis(), 1)[0]
+		admin := s.client()
+		prepare(t, admin)
+		admin.Do(bg, "acl", "setuser", "u", "on", ">p", "~a*", "+@all")
+		n := RedisNode(s.client(func(o *redis.Options) { o.Username, o.Password = "u", "p" }))
+		rs := do(n, ask("a1", "-a", time.Minute), ask("b1", "-a", time.Minute), ask("a2", "-a", time.Minute))
+		if rs[0].Status != Done || rs[2].Status != Done || rs[1].Err == nil {
+			t.Error(rs)
+		}
+	})
+}

@@ -43,6 +43,7 @@ type transport struct {
 	origin  time.Time // of the lanes' times
 	workers []worker
 	timers  sync.Pool // of clockwork.Timer: stopped, and their channels empty
+	calls   sync.Pool // of *call
 }
 
 // A worker carries the batches of one lane to its node.
@@ -67,16 +68,79 @@ func (t *transport) NodeName(i int) string { return t.workers[i].node.Name() }
 // now is the time for the lanes.
 func (t *transport) now() time.Duration { return t.clock.Since(t.origin) }
 
-// A call receives the replies to one broadcast. It has room for one a node, so
-// that Receive never blocks, also when nobody listens any more.
-type call chan Reply
+// A call collects the replies to one broadcast. No lock can decide anything before
+// half of its nodes have answered, so nobody is woken before that: it saves a busy
+// process most of the wake-ups. Calls are used again, once all nodes have answered.
+type call struct {
+	transport *transport
+	wake      chan struct{} // has room for one
 
-func (c call) Receive(r Reply) { c <- r }
+	mu      sync.Mutex // guards the rest
+	replies []Reply    // in order of arrival
+	want    int        // wake when there are so many
+	left    bool       // nobody listens any more
+}
 
-// Broadcast implements Transport.
+// newCall returns a call that nobody has answered yet.
+func (t *transport) newCall() *call {
+	c, ok := t.calls.Get().(*call)
+	if !ok {
+		c = &call{transport: t, wake: make(chan struct{}, 1), replies: make([]Reply, 0, len(t.workers))}
+	}
+	c.want = (len(t.workers) + 1) / 2
+	return c
+}
+
+// Receive implements Receiver.
+func (c *call) Receive(r Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replies = append(c.replies, r)
+	if len(c.replies) == c.want {
+		select {
+		case c.wake <- struct{}{}:
+		default: // it was woken by something else meanwhile
+		}
+	}
+	c.recycle()
+}
+
+// next returns the replies from the seen-th on, and asks to be woken by the one after.
+func (c *call) next(seen int) []Reply {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.want = max(c.want, len(c.replies)+1)
+	return c.replies[seen:len(c.replies):len(c.replies)]
+}
+
+// leave says that nobody listens any more.
+func (c *call) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	c.recycle()
+}
+
+// recycle gives the call back for another use, if it has no more. Mu is held.
+func (c *call) recycle() {
+	if !c.left || len(c.replies) < cap(c.replies) {
+		return
+	}
+	select { // a wake that nobody waited for
+	case <-c.wake:
+	default:
+	}
+	clear(c.replies)
+	c.replies, c.left = c.replies[:0], false
+	c.transport.calls.Put(c)
+}
+
+// Broadcast implements Transport. Replies are yielded as soon as half of the nodes have
+// answered, and then one by one.
 func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Duration) iter.Seq[Reply] {
 	return func(yield func(Reply) bool) {
-		c := make(call, len(t.workers))
+		c := t.newCall()
+		defer c.leave()
 		now, req := t.now(), &req
 		for i := range t.workers {
 			t.workers[i].push(now, req, timeout, c)
@@ -86,36 +150,44 @@ func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Dur
 }
 
 // listen yields the replies of c until all are there, timeout has passed or ctx has
-// ended. A timer is made only if there is something to wait for.
-func (t *transport) listen(ctx context.Context, c call, timeout time.Duration, yield func(Reply) bool) {
+// ended. Replies that are there win over the end. A timer is set only if there is
+// something to wait for.
+func (t *transport) listen(ctx context.Context, c *call, timeout time.Duration, yield func(Reply) bool) {
 	var timer clockwork.Timer
 	var heard uint64
-	for range t.workers {
-		var r Reply
+	seen := 0
+	hear := func() bool {
+		for _, r := range c.next(seen) {
+			seen++
+			heard |= 1 << r.Node
+			if !yield(r) {
+				return false
+			}
+		}
+		return true
+	}
+	for seen < len(t.workers) {
+		var why error
 		select {
-		case r = <-c:
+		case <-c.wake:
 		default:
 			if timer == nil {
 				timer = t.timer(timeout)
 				defer t.stop(timer)
 			}
-			var why error
 			select {
-			case r = <-c:
+			case <-c.wake:
 			case <-timer.Chan():
 				why = ErrNoAnswer
 			case <-ctx.Done():
 				why = context.Cause(ctx)
 			}
-			if why != nil {
-				if heard, more := c.drain(heard, yield); more {
-					Silence(len(t.workers), heard, why, yield)
-				}
-				return
-			}
 		}
-		heard |= 1 << r.Node
-		if !yield(r) {
+		if !hear() {
+			return
+		}
+		if why != nil {
+			Silence(len(t.workers), heard, why, yield)
 			return
 		}
 	}
@@ -138,22 +210,7 @@ func (t *transport) stop(timer clockwork.Timer) {
 	}
 }
 
-// drain yields the replies that are there: they win over the end of the wait.
-func (c call) drain(heard uint64, yield func(Reply) bool) (uint64, bool) {
-	for {
-		select {
-		case r := <-c:
-			heard |= 1 << r.Node
-			if !yield(r) {
-				return heard, false
-			}
-		default:
-			return heard, true
-		}
-	}
-}
-
-func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c call) {
+func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c *call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {

@@ -337,7 +337,7 @@ func TestTransportClose(t *testing.T) {
 			break
 		}
 		start := time.Now()
-		if err := tr.Close(); err != nil || time.Since(start) != 800*ms {
+		if err := tr.Close(); err != nil || time.Since(start) != 780*ms {
 			t.Errorf("Close: %v after %v; want it to wait for what is in line", err, time.Since(start))
 		}
 		if got := statuses(collect(tr, context.Background(), "+b")); strings.Count(got, ErrClosed.Error()) != 3 {
@@ -522,12 +522,12 @@ func TestTransportStartsOneWorkerANode(t *testing.T) {
 // A tieClock fills a call at the instant at which its timer fires.
 type tieClock struct {
 	clockwork.Clock
-	call call
+	call *call
 }
 
 func (c *tieClock) NewTimer(time.Duration) clockwork.Timer {
-	for i := range cap(c.call) {
-		c.call <- Reply{Node: i, Status: Done}
+	for i := range cap(c.call.replies) {
+		c.call.Receive(Reply{Node: i, Status: Done})
 	}
 	return c.Clock.NewTimer(0)
 }
@@ -535,8 +535,9 @@ func (c *tieClock) NewTimer(time.Duration) clockwork.Timer {
 func TestTransportRepliesWinATie(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		for range 20 { // a select chooses at random
-			c := make(call, 3)
-			tr := &transport{clock: &tieClock{clockwork.NewRealClock(), c}, workers: make([]worker, 3)}
+			tr := &transport{workers: make([]worker, 3)}
+			c := tr.newCall()
+			tr.clock = &tieClock{clockwork.NewRealClock(), c}
 			var got []Reply
 			tr.listen(context.Background(), c, wait, func(r Reply) bool {
 				got = append(got, r)
@@ -547,4 +548,21 @@ func TestTransportRepliesWinATie(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A call is used again only when nobody can answer it any more.
+func TestCallIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	tr := &transport{workers: make([]worker, 3)}
+	c := tr.newCall()
+	c.Receive(Reply{Node: 0})
+	c.Receive(Reply{Node: 1})
+	c.leave()
+	if d := tr.newCall(); d == c {
+		t.Fatal("used again while an answer is to come")
+	}
+	c.Receive(Reply{Node: 2, Err: ErrNoAnswer})
+	if len(c.replies) != 0 || c.left || len(c.wake) != 0 || c.replies[:3][2].Err != nil {
+		t.Errorf("not as new: %+v", c)
+	}
 }
