@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,11 @@ func TestFlawedWithoutFlaws(t *testing.T) {
 			r := NewRunner()
 			defer r.Close()
 			leases := 0
-			n := runs(t, 2000)
+			few := uint64(200)
+			if slices.Contains([]string{"drift", "tame", "faulty"}, sp.Name()) {
+				few = 2000
+			}
+			n := runs(t, few)
 			for seed := range n {
 				sc := Generate(sp, seed)
 				sc.Lock.Kind = kindFlawed

@@ -22,7 +22,7 @@ var mutants = []mutant{
 	{"I2: a nanosecond too long is sound", "i2_sound.go", "l.ExclusionEnds >= l.TrustEnds", "l.ExclusionEnds+1 >= l.TrustEnds"},
 	{"I2: a quorum must block, not N−q+1", "check.go", "return len(c.nodes) - c.quorum() + 1", "return c.quorum()"},
 	{"I2: one node less is enough", "check.go", "return len(c.nodes) - c.quorum() + 1", "return len(c.nodes) - c.quorum()"},
-	{"I2: a block ends before its end", "check.go", "b.From <= t && t < end(b)", "b.From <= t && t+1 < end(b)"},
+	{"I2: the last end counts, not the first", "check.go", "next = min(next, end(b))", "next = end(b)"},
 	{"I2: a block begins after its begin", "check.go", "b.From <= t && t < end(b)", "b.From < t && t < end(b)"},
 	{"I2: a node's clock for true time", "check.go", "past(m.away, m.wall.reach(b.changed, gone))", "past(m.away, gone)"},
 	{"I2: the monotonic clock of a node", "check.go", "m.wall.reach(b.changed, gone)", "m.mono.reach(b.changed, gone)"},
