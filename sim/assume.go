@@ -20,7 +20,7 @@ const (
 	A3                       // no clock steps beyond what is left of that budget
 	A4                       // no client's clock stops or goes back
 	A5                       // all clients of a key name the same nodes
-	A6                       // fence numbers persist (for I3)
+	A6                       // fence numbers persist, and the resource looks at them (for I3)
 )
 
 // String is "A1" to "A6".
@@ -60,8 +60,8 @@ func Explained(inv Invariant, unmet []Unmet) bool {
 			if u.Assumption <= A5 {
 				return true
 			}
-		case I3: // fences hold with everything allowed but A6
-			if u.Assumption == A6 {
+		case I3: // two quorums share a node, and it remembers
+			if u.Assumption == A5 || u.Assumption == A6 {
 				return true
 			}
 		}
@@ -134,22 +134,14 @@ func (a *assumer) clocks() {
 	if err != nil || slow == "" {
 		return
 	}
-	factor := big.NewRat(ppb, 1e9)
+	bends := a.bends()
 	ttls, _ := a.ttls()
 	for i := range a.sc.Nodes {
 		n := &a.sc.Nodes[i]
 		_, fastest := a.rates(n.Name, n.Clock.Rate)
 		steps := a.steps(n.Name)
 		for _, ttl := range ttls {
-			ratio := new(big.Rat).Quo(rat(fastest), rat(slowest))
-			// The reading at which trust ends, counted by the node: what its keys
-			// must outlive. budget is what is left of the TTL for g and J.
-			trust := new(big.Rat).Mul(new(big.Rat).Sub(big.NewRat(1, 1), factor), big.NewRat(int64(ttl), 1))
-			trust.Sub(trust, big.NewRat(int64(a.sc.Lock.Buffer), 1))
-			budget := new(big.Rat).Sub(big.NewRat(int64(ttl), 1), trust.Mul(trust, ratio))
-			if n.Expiry == node.NonStrict {
-				budget.Sub(budget, big.NewRat(int64(time.Millisecond), 1))
-			}
+			budget := budgetOf(n, ttl, trustNs(clock.Duration(ttl), ppb, a.sc.Lock.Buffer)+bends, fastest, slowest)
 			left := nanoseconds(budget)
 			switch {
 			case budget.Sign() < 0:
@@ -162,6 +154,38 @@ func (a *assumer) clocks() {
 			break
 		}
 	}
+}
+
+// budgetOf is what is left of a TTL, in nanoseconds of a node's clock, when the
+// node has counted the trust of a client as it takes at the worst of rates: what
+// may go into steps. Its keys live for T − g; trust is on the client's clock.
+func budgetOf(n *Node, ttl time.Duration, trust int64, fastest, slowest clock.Rate) *big.Rat {
+	lives := ttl
+	if n.Expiry == node.NonStrict {
+		lives -= time.Millisecond
+	}
+	counted := new(big.Rat).Quo(rat(fastest), rat(slowest))
+	counted.Mul(counted, big.NewRat(trust, 1))
+	return counted.Sub(big.NewRat(int64(lives), 1), counted)
+}
+
+// bends are the most changes in the course of a client's clock. At each it may
+// lose a part of a nanosecond, since what it has counted is rounded down.
+func (a *assumer) bends() (most int64) {
+	for i := range a.sc.Clients {
+		n := int64(0)
+		for j := range a.sc.Faults {
+			switch f := &a.sc.Faults[j]; {
+			case f.On != a.sc.Clients[i].Name:
+			case f.Kind == "rate":
+				n += 2
+			case f.Kind == "step":
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // nanoseconds cuts a number of them to whole ones.
@@ -198,25 +222,57 @@ func (a *assumer) losses() {
 		if n == nil {
 			continue
 		}
-		what := ""
-		switch f.Kind {
-		case "evict", "flush":
-			what = fmt.Sprintf("%s lost keys at %v (%s)", n.Name, f.At, f.Kind)
-		case "failover":
-			if f.By > 0 {
-				what = fmt.Sprintf("%s failed over at %v to a replica that was %v behind", n.Name, f.At, f.By)
-			}
-		case "crash":
-			what = a.crash(n, f, longest)
-		}
-		if what == "" {
+		lost := f.loses(n)
+		if lost == "" {
 			continue
 		}
-		a.say(A2, "%s", what)
-		if a.sc.Lock.Fencing {
-			a.say(A6, "%s, fence numbers with them", what)
+		if f.Kind == "crash" {
+			away := a.away(n, f)
+			lost += fmt.Sprintf(", %v after it had gone down", away)
+			if away < longest {
+				a.say(A2, "%s; it should have stayed away for the longest TTL, %v", lost, longest)
+			}
+		} else {
+			a.say(A2, "%s", lost)
+		}
+		if a.sc.Lock.Fencing && f.Kind != "evict" { // numbers are not evicted, and no TTL ends them
+			a.say(A6, "%s; fence numbers are lost too", lost)
 		}
 	}
+	for i := range a.sc.Resources {
+		if r := &a.sc.Resources[i]; !r.Fenced {
+			a.say(A6, "%s does not look at fence numbers", r.Name)
+		}
+	}
+}
+
+// loses says what a node lost by a fault, empty if nothing.
+func (f *Fault) loses(n *Node) string {
+	switch {
+	case f.Kind == "evict", f.Kind == "flush":
+		return fmt.Sprintf("%s lost keys at %v (%s)", n.Name, f.At, f.Kind)
+	case f.Kind == "failover" && f.By > 0:
+		return fmt.Sprintf("%s failed over at %v to a replica that was %v behind", n.Name, f.At, f.By)
+	case f.Kind != "crash" || f.For == 0 || n.Persistence == node.Always:
+		return ""
+	case n.Persistence == node.EverySecond, n.Persistence == node.Snapshot:
+		if f.By == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s was back from its crash at %v without the last %v", n.Name, f.At, f.By)
+	}
+	return fmt.Sprintf("%s was back from its crash at %v without its keys", n.Name, f.At)
+}
+
+// away is how long a node that crashed did not serve, on its boot clock.
+func (a *assumer) away(n *Node, crash *Fault) time.Duration {
+	var m machine
+	m.set(n.Clock, a.sc.Faults, n.Name, &n.Config)
+	serves := m.serves(int64(crash.At))
+	if serves == never {
+		return never
+	}
+	return time.Duration(m.boot.at(serves) - m.boot.at(int64(crash.At)))
 }
 
 func (a *assumer) node(name string) *Node {
@@ -226,29 +282,6 @@ func (a *assumer) node(name string) *Node {
 		}
 	}
 	return nil
-}
-
-// crash says what a crash lost, unless the node stayed away long enough, on its
-// boot clock, for every key to have expired.
-func (a *assumer) crash(n *Node, f *Fault, longest time.Duration) string {
-	if f.For == 0 {
-		return ""
-	}
-	switch n.Persistence {
-	case node.Always:
-		return ""
-	case node.EverySecond, node.Snapshot:
-		if f.By == 0 {
-			return ""
-		}
-	}
-	var m machine
-	m.set(n.Clock, a.sc.Faults, n.Name, &n.Config)
-	away := time.Duration(m.boot.at(m.serves(int64(f.At))) - m.boot.at(int64(f.At)))
-	if away > longest+time.Millisecond {
-		return ""
-	}
-	return fmt.Sprintf("%s crashed at %v and served again after %v, without what it had answered; it should have stayed away for the longest TTL, %v", n.Name, f.At, time.Duration(m.serves(int64(f.At)))-time.Duration(f.At), longest)
 }
 
 // stops decides A4.

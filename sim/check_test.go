@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -388,6 +389,71 @@ func TestLive(t *testing.T) {
 		got := broken(Check(h.History), I4)
 		if len(got) != len(c.margin) || len(got) > 0 && got[0] != c.margin[0] {
 			t.Errorf("%s: I4 broken by %v, want %v", name, got, c.margin)
+		}
+	}
+}
+
+// TestLiveBound: what may hold up a waiter when faults are over, and when nothing
+// can be said.
+func TestLiveBound(t *testing.T) {
+	t.Parallel()
+	const keys, rounds = 10*sec + 2*ms, 500*ms + 50*ms + liveTries*(50*ms+2*50*ms+2*ms)
+	for name, c := range map[string]struct {
+		change func(sc *Scenario)
+		bound  clock.Duration // 0: none
+		why    string
+	}{
+		"no fault at all":        {func(*Scenario) {}, keys + rounds, ""},
+		"longer TTLs":            {func(sc *Scenario) { sc.Clients[0].Steps[0].TTL = 20 * sec }, keys + 10*sec + rounds, ""},
+		"one slow node of three": {func(sc *Scenario) { sc.Nodes[0].Clock.Rate = clock.Ratio(1, 2) }, keys + rounds, ""},
+		"two": {func(sc *Scenario) {
+			sc.Nodes[0].Clock.Rate, sc.Nodes[1].Clock.Rate = clock.Ratio(1, 2), clock.Ratio(1, 2)
+		}, 2*keys + rounds, ""},
+		"a slow client":          {func(sc *Scenario) { sc.Clients[1].Clock.Rate = clock.Ratio(1, 2) }, keys + 2*rounds, ""},
+		"one node down for good": {func(sc *Scenario) { sc.Faults = []Fault{{Kind: "crash", On: "A", At: sec}} }, keys + rounds, ""},
+		"two down for good": {func(sc *Scenario) {
+			sc.Faults = []Fault{{Kind: "crash", On: "A", At: sec}, {Kind: "crash", On: "B", At: sec}}
+		}, 0, "1 of 3 nodes are there to stay, and a quorum is 2"},
+		"one paused from then on": {func(sc *Scenario) {
+			sc.Faults = []Fault{{Kind: "pause", On: "A", At: 20 * sec, For: sec}, {Kind: "crash", On: "B", At: sec}}
+		}, 0, "1 of 3 nodes"},
+		"one paused until then": {func(sc *Scenario) {
+			sc.Faults = []Fault{{Kind: "pause", On: "A", At: 4 * sec, For: sec}, {Kind: "crash", On: "B", At: sec}}
+		}, keys + rounds, ""},
+		"two set back before": {func(sc *Scenario) {
+			sc.Faults = []Fault{{Kind: "step", On: "A", At: sec, By: -3 * sec}, {Kind: "step", On: "B", At: 2 * sec, By: -4 * sec}, {Kind: "crash", On: "C", At: sec}}
+		}, keys + 4*sec - 1 + rounds, ""}, // keys of the last nanosecond before the step
+		"a frozen node": {func(sc *Scenario) {
+			sc.Faults = []Fault{{Kind: "freeze", On: "A", At: sec, For: 3600 * sec}, {Kind: "crash", On: "B", At: sec}}
+		}, 3600*sec - 4*sec + keys + rounds, ""},
+		"cut off from one": {func(sc *Scenario) {
+			sc.Network.Cuts = []network.Cut{{From: []string{"c1"}, To: []string{"A", "B"}}}
+		}, 0, "1 of 3 nodes"},
+		"one that is dead": {func(sc *Scenario) {
+			sc.Network.Cuts = []network.Cut{{From: []string{"c1"}, To: []string{"A", "B"}}}
+			sc.Faults = []Fault{{Kind: "crash", On: "c1", At: sec}}
+		}, keys + rounds, ""},
+		"too far": {func(sc *Scenario) {
+			sc.Network.Paths = map[string]network.Path{"c1>A": {Delay: network.Delay{Min: 26 * ms}}, "B>c2": {Delay: network.Delay{Min: 60 * ms}}}
+		}, keys + rounds, ""},
+		"two too far": {func(sc *Scenario) {
+			sc.Network.Paths = map[string]network.Path{"c1>A": {Delay: network.Delay{Min: 51 * ms}}, "B>c2": {Delay: network.Delay{Min: 60 * ms}}}
+		}, 0, "1 of 3 nodes"},
+		"too far for the validity that is asked": {func(sc *Scenario) { sc.Lock.MinValidity = 9898*ms - ms/5 }, 0, "0 of 3 nodes"},
+		"a clock that was set back": {func(sc *Scenario) {
+			sc.Clients[1].Lives = Wall
+			sc.Faults = []Fault{{Kind: "step", On: "c2", At: sec, By: -7 * sec}}
+		}, keys + rounds + 3*sec - 1, ""},
+	} {
+		sc := plain(2, 3)
+		sc.Live = &Live{From: 5 * sec}
+		c.change(&sc)
+		if name == "two set back before" {
+			sc.Live.From = 2 * sec
+		}
+		bound, why := liveBound(&sc)
+		if clock.Duration(bound) != c.bound || !strings.HasPrefix(why, c.why) || (why == "") != (c.bound > 0) {
+			t.Errorf("%s: %v %q, want %v %q", name, clock.Duration(bound), why, c.bound, c.why)
 		}
 	}
 }

@@ -291,6 +291,22 @@ func (p *path) delay(u uint64) int64 {
 // An exponential law without Max ends at 44.4 times its mean (see package draw).
 func (n *Network) LongestDelay() (ns int64, bounded bool) { return n.longest, n.bounded }
 
+// RoundTrip is the least time that a request from a client to a node and the
+// reply to it are on their way, in true nanoseconds. It is false if a cut is there
+// at some instant from one on and before another.
+func (n *Network) RoundTrip(client, node int, from, to int64) (ns int64, open bool) {
+	i := n.index(client, node)
+	for _, p := range n.paths[i : i+2] {
+		for _, c := range n.cuts[p.cuts:p.endCuts] {
+			if c.from < to && from < c.to {
+				return 0, false
+			}
+		}
+		ns = later(ns, p.min)
+	}
+	return ns, true
+}
+
 // bound computes LongestDelay. Rules are taken as if all met in one message.
 func (n *Network) bound() {
 	n.longest, n.bounded = 0, true

@@ -143,6 +143,27 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	n := made(t, Config{
+		Request: constantly(1 * ms), Reply: Path{Delay: Delay{Law: Exponential, Min: clock.Duration(2 * ms), Mean: clock.Duration(ms)}},
+		Paths: map[string]Path{"c2>B": constantly(5 * ms)},
+		Cuts:  []Cut{{From: []string{"A"}, To: []string{"c1"}, At: clock.Duration(10 * ms), For: clock.Duration(10 * ms), OneWay: true}},
+	}, 1)
+	for _, c := range []struct {
+		client, node   int
+		from, to, want int64 // -1: cut
+	}{
+		{c1, nodeB, 0, 100, 3}, {c2, nodeB, 0, 100, 7}, {c2, nodeA, 0, 100, 3},
+		{c1, nodeA, 0, 10, 3}, {c1, nodeA, 0, 11, -1}, {c1, nodeA, 19, 30, -1}, {c1, nodeA, 20, 30, 3},
+	} {
+		got, open := n.RoundTrip(c.client, c.node, c.from*ms, c.to*ms)
+		if open != (c.want >= 0) || open && got != c.want*ms {
+			t.Errorf("%+v: %d, %v", c, got, open)
+		}
+	}
+}
+
 func TestLoss(t *testing.T) {
 	t.Parallel()
 	const sent = 100_000
