@@ -59,6 +59,7 @@ type block struct {
 	next       int32  // the next of its owner; 0: this is the last
 	client     int16  // that set the key
 	nth        uint32 // by which of its messages; 0: it is there since a fault
+	restored   bool   // a fault brought it back
 }
 
 // chain is a list of blocks, in their order: the first and the last, from 1; both
@@ -356,6 +357,7 @@ func (c *checker) holds(e *Event) {
 	if i >= 0 && c.blocks[i].owner == e.Owner {
 		if c.blocks[i].When != e.Value {
 			c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
+			c.verdict.Probes[ProbeGhost]++
 		}
 		return
 	}
@@ -364,5 +366,7 @@ func (c *checker) holds(e *Event) {
 	}
 	if e.Owner != 0 {
 		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
+		c.blocks[len(c.blocks)-1].restored = true
+		c.verdict.Probes[ProbeGhost]++
 	}
 }

@@ -62,6 +62,9 @@ func Draw(sp Space, d Drawer) Scenario {
 	g.sc.Name = sp.name
 	g.sc.About = sp.about
 	g.sc.Seed = uint64(g.Int("seed", 0, 1<<62))
+	if sp.wild {
+		g.recklessness()
+	}
 	g.lock()
 	g.nodes()
 	g.clients()
@@ -69,6 +72,9 @@ func Draw(sp Space, d Drawer) Scenario {
 	g.network()
 	g.cuts()
 	g.workload()
+	if sp.wild {
+		g.goWild()
+	}
 	return g.sc
 }
 
@@ -81,7 +87,22 @@ type drafter struct {
 	trust clock.Duration // T − ⌈T·f⌉ − b
 
 	beyond int64 // how much more drift than is covered, in ppm
+
+	terms []term   // of every TTL that the clients use
+	keys  []string // that they ask for
+	paces struct{ clients, strict, nonStrict pace }
+
+	// Of the fault spaces.
+	reckless faults         // classes that may go beyond what the lock assumes
+	other    clock.Duration // a second TTL; 0: there is none
+	longest  clock.Duration // TTL
+	trip     clock.Duration // about how long an attempt takes
+	deadline clock.Duration // of a lease that is granted at once to the first client
+	busy     clock.Duration // until when clients have something to do
 }
+
+// term is a TTL in whole milliseconds and for how long it is trusted.
+type term struct{ ttl, trust clock.Duration }
 
 // among picks by weight: 0 is the simplest choice.
 func (g *drafter) among(label string, weights ...int64) int {
@@ -101,7 +122,7 @@ func (g *drafter) happens(label string, n int64) bool { return g.among(label, 8-
 
 // on says whether a class of faults occurs in this scenario: n times in 8.
 func (g *drafter) on(class faults, label string, n int64) bool {
-	return g.happens(label, n) && g.sp.off&class == 0
+	return (g.happens(label, n) || g.sp.sure&class != 0) && g.sp.off&class == 0
 }
 
 func (g *drafter) span(label string, low, high clock.Duration) clock.Duration {
@@ -139,11 +160,28 @@ func (g *drafter) lock() {
 			break
 		}
 	}
+	g.terms, g.longest = append(g.terms, term{g.ttl, g.trust}), g.ttl
+	if g.sp.wild {
+		g.otherTerms(ppb)
+	}
 	l.NodeTimeout = max(2*g.ttl/[]clock.Duration{40, 8, 4, 1}[g.among("lock.node_timeout", 5, 2, 1, 2)], 1e6)
 	l.GiveUp = l.NodeTimeout * []clock.Duration{4, 1, 20}[g.among("lock.give_up", 2, 1, 1)]
 	l.Retry.Tries = []int{0, 1, 3}[g.among("lock.retry.tries", 6, 1, 1)]
 	l.Retry.Min = g.ttl / 8
 	l.Retry.Max = g.ttl / 2
+}
+
+// otherTerms draws a second TTL, for some extensions, and how much validity a
+// grant must have.
+func (g *drafter) otherTerms(ppb int64) {
+	l := &g.sc.Lock
+	other := []clock.Duration{0, 2 * g.ttl, g.ttl / 2 / 1e6 * 1e6}[g.among("lock.ttl.other", 5, 2, 1)]
+	least := g.trust
+	if trust := clock.Duration(trustNs(other, ppb, l.Buffer)); other > 0 && trust > 0 {
+		g.other, g.longest, least = other, max(g.longest, other), min(least, trust)
+		g.terms = append(g.terms, term{other, trust})
+	}
+	l.MinValidity = []clock.Duration{0, least / 10, least / 2}[g.among("lock.min_validity", 6, 1, 1)]
 }
 
 // drawTTL picks a round TTL, or any from 1 ms to 60 s, evenly over the decades.
@@ -176,12 +214,18 @@ func (g *drafter) nodes() {
 		c := Node{Name: name}
 		// A key of a non-strict node lives up to 1 ms less. Where factor and
 		// buffer do not cover that even with perfect clocks, all is strict.
-		if g.happens(name+".expiry", 4) && g.trust <= g.ttl-1e6 && !g.sp.certain {
+		if g.happens(name+".expiry", 4) && g.coversMillisecond() && !g.sp.certain {
 			c.Expiry = node.NonStrict
 		}
 		c.Clock.Offset = g.offset(name, offsets)
 		g.sc.Nodes = append(g.sc.Nodes, c)
 	}
+}
+
+// coversMillisecond says that factor and buffer make up for the millisecond less
+// that keys of a non-strict node live.
+func (g *drafter) coversMillisecond() bool {
+	return !slices.ContainsFunc(g.terms, func(t term) bool { return t.trust > t.ttl-1e6 })
 }
 
 // size draws how many machines there are, preferring some numbers.
@@ -221,7 +265,11 @@ func (g *drafter) clients() {
 	offsets := g.on(faultOffset, "offset.clients", 6)
 	for i := range g.size("clients", g.sp.clients, 2, 1) {
 		c := Client{Name: fmt.Sprintf("c%d", i+1)}
-		c.Lives = []Lives{"", Monotonic, Wall}[g.among(c.Name+".lives", 6, 1, 1)]
+		weights := []int64{6, 1, 1}
+		if g.sp.wild {
+			weights = []int64{2, 1, 1}
+		}
+		c.Lives = []Lives{"", Monotonic, Wall}[g.among(c.Name+".lives", weights...)]
 		c.Clock.Offset = g.offset(c.Name, offsets)
 		g.sc.Clients = append(g.sc.Clients, c)
 	}
@@ -231,8 +279,16 @@ func (g *drafter) clients() {
 // node that takes gone off the life of a key: (T(1−f) − b) / (T − g), from
 // docs/drift-math.md, less what the space allows beyond.
 func (g *drafter) slowestShare(gone clock.Duration) *big.Rat {
-	lives := int64(g.ttl - gone)
-	drift := big.NewRat(lives-int64(g.trust), lives) // what is covered
+	var drift *big.Rat // what is covered, of whatever TTL
+	for _, t := range g.terms {
+		lives, trust := int64(t.ttl-gone), int64(t.trust)
+		if g.sp.wild {
+			trust = min(trust+slackNs, lives)
+		}
+		if d := big.NewRat(lives-trust, lives); drift == nil || d.Cmp(drift) < 0 {
+			drift = d
+		}
+	}
 	drift.Mul(drift, big.NewRat(1e6+g.beyond, 1e6))
 	share := new(big.Rat).Sub(one, drift)
 	if share.Cmp(leastShare) < 0 {
@@ -257,6 +313,7 @@ func (g *drafter) rates() {
 		clients = paceOf(new(big.Rat).Sub(one, bound), new(big.Rat).Add(one, bound))
 		strict, nonStrict = clients, clients
 	}
+	g.paces.clients, g.paces.strict, g.paces.nonStrict = clients, strict, nonStrict
 	slowest := int(g.Int("rate.slowest", 0, int64(len(g.sc.Clients)-1))) // one is, whatever is drawn
 	for i := range g.sc.Clients {
 		c := &g.sc.Clients[i]
@@ -283,6 +340,9 @@ func (g *drafter) coveredRates() (clients, strict, nonStrict pace) {
 	g.beyond = g.sp.beyond
 	if some := 1000 * g.Int("rate.beyond", 0, g.sp.beyond/1000); g.happens("rate.beyond.less", 3) && !g.sp.certain {
 		g.beyond = some
+	}
+	if g.sp.wild { // what drift leaves of the budget is for steps
+		g.beyond = -[]int64{0, 1e6, 500_000, 900_000}[g.among("rate.share", 2, 2, 1, 1)]
 	}
 	ofStrict := g.slowestShare(0)
 	share := ofStrict
@@ -363,6 +423,7 @@ func (g *drafter) network() {
 		delay := g.delay(direction.name)
 		if delays {
 			direction.path.Delay = delay
+			g.trip += max(delay.Min, delay.Min+delay.Mean, (delay.Min+delay.Max)/2)
 		}
 		loss := []int{1_000, 10_000, 100_000, 300_000}[g.among(direction.name+".loss", 1, 1, 1, 1)]
 		lasts := []clock.Duration{0, g.ttl / 10, g.ttl}[g.among(direction.name+".loss_for", 2, 1, 1)]
@@ -428,6 +489,10 @@ func (g *drafter) workload() {
 	if pounce { // tries in quick succession around the end of the first lease
 		g.sc.Lock.Retry = Retry{Tries: 16, Min: uncovered / 8, Max: max(uncovered/4, 1e3)}
 	}
+	g.keys = keys
+	if g.on(faultFence, "fence", 3) {
+		g.fence()
+	}
 	leases, idle := clock.Duration(0), clock.Duration(0)
 	for i := range g.sc.Clients {
 		c := &g.sc.Clients[i]
@@ -478,13 +543,61 @@ func (g *drafter) cycle(c *Client, key string) (idle clock.Duration) {
 	} else if i == 2 {
 		hold = Step{Do: "hold", Key: key, For: length}
 	}
-	c.Steps = append(c.Steps, Step{Do: "acquire", Key: key}, hold)
+	c.Steps = append(c.Steps, Step{Do: "acquire", Key: key})
+	if g.sp.wild {
+		idle = g.work(c, key, hold) * clock.Duration(c.Repeat)
+	} else {
+		c.Steps = append(c.Steps, hold)
+	}
 	if release {
 		c.Steps = append(c.Steps, Step{Do: "release", Key: key})
 	}
 	if g.happens(c.Name+".rest", 3) {
 		c.Steps = append(c.Steps, Step{Do: "sleep", For: rest})
-		idle = rest * clock.Duration(c.Repeat)
+		idle += rest * clock.Duration(c.Repeat)
 	}
 	return idle
+}
+
+// work draws what a holder does in a fault space: it holds the lock as others do,
+// extends it once or several times, or has it watched; and it writes to what the
+// lock protects, if there is something. It returns how much longer that takes.
+func (g *drafter) work(c *Client, key string, hold Step) (longer clock.Duration) {
+	percent, times := int(g.Int(c.Name+".work.percent", 30, 100)), clock.Duration(1+g.among(c.Name+".work.times", 3, 2, 1))
+	lasts := g.span(c.Name+".work.for", g.ttl/2, 3*g.ttl)
+	ttl := g.other
+	if g.happens(c.Name+".work.ttl", 4) {
+		ttl = 0
+	}
+	if g.happens(c.Name+".work.first", 1) {
+		c.Steps[len(c.Steps)-1].TTL = g.other
+	}
+	write := func() {
+		for i := range g.sc.Resources {
+			c.Steps = append(c.Steps, Step{Do: "write", Key: key, To: g.sc.Resources[i].Name})
+		}
+	}
+	write()
+	switch g.among(c.Name+".work", 4, 2, 2) {
+	case 0:
+		c.Steps = append(c.Steps, hold)
+	case 1:
+		for range times {
+			c.Steps = append(c.Steps, Step{Do: "hold", Key: key, Percent: percent}, Step{Do: "extend", Key: key, TTL: ttl})
+		}
+		c.Steps = append(c.Steps, hold)
+		longer = times * g.longest
+	case 2:
+		c.Steps = append(c.Steps, Step{Do: "watch", Key: key, For: lasts, TTL: ttl})
+		longer = lasts
+	}
+	write()
+	return longer
+}
+
+// fence adds something that the lock protects. A tame one looks at fence numbers.
+func (g *drafter) fence() {
+	off := g.happens("fence.off", 4) && g.may(faultFence)
+	g.sc.Lock.Fencing = true
+	g.sc.Resources = append(g.sc.Resources, ResourceConfig{Name: "store", Fenced: !off})
 }

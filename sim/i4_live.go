@@ -60,10 +60,11 @@ func (c *checker) liveness() {
 	for i := range c.waits {
 		w := &c.waits[i]
 		for t := max(w.from, int64(live.From)); t < w.to; {
-			if end := c.trusted(w.key, t); end > t {
-				t = end
+			if end := max(c.trusted(w.key, t), past(c.clients[w.client].away, t)); end > t {
+				t = end // somebody has it, or who waits stands still
 				continue
 			}
+			c.verdict.Probes[ProbeLive]++
 			next := min(w.to, c.nextGrant(w.key, t))
 			if left := bound - (next - t); left < 0 {
 				c.starved(w, t, bound, left)

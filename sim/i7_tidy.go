@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"driftlock/clock"
+	"driftlock/sim/network"
 )
 
 // tidiness is I7: after a failed attempt or a release has returned, no node that
@@ -18,9 +19,11 @@ import (
 // attempt returned is not sent at all.
 //
 // A node can be reached if, from the attempt on until the bound, it served, the
-// client ran, no message between the two was lost or refused, and the client's
-// connection did not give up. Where a delay has no bound there is none to break,
-// and what has until after the run's end is not judged.
+// client ran, no message between the two was lost, refused or doubled (a copy of an
+// acquire that comes after its release sets the key again), and the client's
+// connection did not give up. What a fault has brought back nobody kept. Where a
+// delay has no bound there is none to break, and what has until after the run's end
+// is not judged.
 func (c *checker) tidiness() {
 	sc := &c.h.scenario
 	bound, known := int64(0), false
@@ -31,7 +34,7 @@ func (c *checker) tidiness() {
 		}
 		for j := c.held[a.owner].first; j > 0; j = c.blocks[j-1].next {
 			b := &c.blocks[j-1]
-			if b.key != a.key || b.To <= a.returned || c.ofLater(b, a, i) {
+			if b.key != a.key || b.To <= a.returned || b.restored || c.ofLater(b, a, i) {
 				continue
 			}
 			if !known {
@@ -110,11 +113,19 @@ func (c *checker) reachable(a *attempt, node int, until int64) bool {
 		if e.At < a.asked || int(e.Node) != node || e.Client != a.client {
 			continue
 		}
-		if e.Kind == GaveUp || (e.Kind == Sent || e.Kind == Answered) && e.Value < 0 {
+		if e.Kind == GaveUp || (e.Kind == Sent || e.Kind == Answered) && e.Value < 0 || e.Kind == Sent && c.doubled(e) {
 			return false
 		}
 	}
 	return true
+}
+
+// doubled says that a request arrives twice.
+func (c *checker) doubled(e *Event) bool {
+	sc := &c.h.scenario
+	return slices.ContainsFunc(sc.Network.Rules, func(r network.Rule) bool {
+		return r.Twice && (r.From == "" || r.From == sc.Clients[e.Client].Name) && (r.To == "" || r.To == sc.Nodes[e.Node].Name) && (r.Nth == 0 || r.Nth == int(e.Nth))
+	})
 }
 
 func overlaps(away []interval, from, to int64) bool {
