@@ -354,7 +354,7 @@ func (c *checker) execute(e *Event) {
 // holds notes whose key is on a node after a fault.
 func (c *checker) holds(e *Event) {
 	i := c.opened(e.Node, e.Key)
-	if i >= 0 && c.blocks[i].owner == e.Owner {
+	if i >= 0 && c.blocks[i].owner == e.Owner && e.At < c.lapse(&c.blocks[i]) {
 		if c.blocks[i].When != e.Value {
 			c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
 			c.verdict.Probes[ProbeGhost]++

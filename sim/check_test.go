@@ -397,7 +397,7 @@ func TestLive(t *testing.T) {
 // can be said.
 func TestLiveBound(t *testing.T) {
 	t.Parallel()
-	const keys, rounds = 10*sec + 2*ms, 500*ms + 50*ms + liveTries*(50*ms+2*50*ms+2*ms)
+	const keys, rounds = 10*sec + 2*ms, 500*ms + 50*ms + liveTries*(50*ms+2*50*ms+2*ms) // what was begun, and attempts
 	for name, c := range map[string]struct {
 		change func(sc *Scenario)
 		bound  clock.Duration // 0: none
@@ -440,6 +440,12 @@ func TestLiveBound(t *testing.T) {
 			sc.Network.Paths = map[string]network.Path{"c1>A": {Delay: network.Delay{Min: 51 * ms}}, "B>c2": {Delay: network.Delay{Min: 60 * ms}}}
 		}, 0, "1 of 3 nodes"},
 		"too far for the validity that is asked": {func(sc *Scenario) { sc.Lock.MinValidity = 9898*ms - ms/5 }, 0, "0 of 3 nodes"},
+		"no jitter":                              {func(sc *Scenario) { sc.Lock.Retry.Min = 50 * ms }, 0, "2 clients pause for 50ms each time"},
+		"less than the least pause":              {func(sc *Scenario) { sc.Lock.Retry.Min, sc.Lock.Retry.Max = ms/10, ms/2 }, 0, "2 clients pause for 1ms each time"},
+		"no jitter among one": {func(sc *Scenario) {
+			sc.Lock.Retry.Min = 50 * ms
+			sc.Faults = []Fault{{Kind: "crash", On: "c2", At: sec}}
+		}, keys + rounds, ""},
 		"a clock that was set back": {func(sc *Scenario) {
 			sc.Clients[1].Lives = Wall
 			sc.Faults = []Fault{{Kind: "step", On: "c2", At: sec, By: -7 * sec}}

@@ -442,3 +442,25 @@ func TestResourceAcrossTheNetwork(t *testing.T) {
 		"S 0 at 1.015s: sim: the resource refused a stale write",
 		"open 0 at 1.017s: <nil>")
 }
+
+// TestOutageIsWaitedOut: for as long as the scenario says, or as the lock does of
+// itself.
+func TestOutageIsWaitedOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		outage       clock.Duration
+		after, until clock.Duration
+	}{{0, 50 * ms, sec}, {3 * sec, 2900 * ms, 3200 * ms}, {10 * sec, 9900 * ms, 10200 * ms}} {
+		sc := instant(1, 3)
+		sc.Lock.Retry.Outage = c.outage
+		sc.Network.Cuts = []network.Cut{{From: []string{"c1"}, To: []string{"A", "B"}}}
+		for _, e := range mustRun(t, sc).Events() {
+			if e.Kind == Refused && (e.At < int64(c.after) || e.At > int64(c.until)) {
+				t.Errorf("%v: gave up after %v, want %v to %v", c.outage, time.Duration(e.At), c.after, c.until)
+			}
+			if e.Kind == Refused {
+				break
+			}
+		}
+	}
+}

@@ -225,7 +225,16 @@ func (g *drafter) nodes() {
 // coversMillisecond says that factor and buffer make up for the millisecond less
 // that keys of a non-strict node live.
 func (g *drafter) coversMillisecond() bool {
-	return !slices.ContainsFunc(g.terms, func(t term) bool { return t.trust > t.ttl-1e6 })
+	return !slices.ContainsFunc(g.terms, func(t term) bool { return t.trust+g.slack() > t.ttl-1e6 })
+}
+
+// slack is what is left unused of every budget, in nanoseconds of a client's clock:
+// at each bend that a fault makes a clock loses a part of one.
+func (g *drafter) slack() clock.Duration {
+	if g.sp.wild {
+		return 16
+	}
+	return 0
 }
 
 // size draws how many machines there are, preferring some numbers.
@@ -281,10 +290,8 @@ func (g *drafter) clients() {
 func (g *drafter) slowestShare(gone clock.Duration) *big.Rat {
 	var drift *big.Rat // what is covered, of whatever TTL
 	for _, t := range g.terms {
-		lives, trust := int64(t.ttl-gone), int64(t.trust)
-		if g.sp.wild {
-			trust = min(trust+slackNs, lives)
-		}
+		lives := int64(t.ttl - gone)
+		trust := min(int64(t.trust+g.slack()), lives)
 		if d := big.NewRat(lives-trust, lives); drift == nil || d.Cmp(drift) < 0 {
 			drift = d
 		}

@@ -15,10 +15,6 @@ import (
 	"driftlock/sim/node"
 )
 
-// slackNs is what a fault space leaves unused of every budget, in nanoseconds of a
-// client's clock: at each bend a clock loses a part of one.
-const slackNs = 16
-
 // struck is a machine that a fault may strike: a node or a client.
 type struck struct {
 	name   string
@@ -45,7 +41,7 @@ func (g *drafter) goWild() {
 	if g.happens("live", 2) {
 		g.liveness()
 	}
-	if g.on(faultAlias, "alias", 2) && g.may(faultAlias) {
+	if g.on(faultAlias, "alias", 2) && g.may(faultAlias) && g.sc.Live == nil {
 		g.alias()
 	}
 	// Everybody has time to give back what it holds.
@@ -101,21 +97,23 @@ func (g *drafter) machineFaults() {
 	}
 }
 
-// recklessness draws which classes may go beyond what the lock assumes: none, one
-// or all.
+// recklessness draws which classes may go beyond what the lock assumes: none, one,
+// which then occurs, or all.
 func (g *drafter) recklessness() {
-	one := faults(1) << g.Int("beyond.class", 0, int64(len(faultClasses)-1))
-	if g.sp.sure != 0 {
-		one = g.sp.sure
-	}
+	one := reckless[g.Int("beyond.class", 0, int64(len(reckless)-1))]
 	switch i := g.among("beyond", 4, 3, 1); {
 	case g.sp.tame || i == 0:
-	case i == 1 || g.sp.sure != 0:
-		g.reckless = one
+	case g.sp.sure != 0:
+		g.reckless = g.sp.sure
+	case i == 1:
+		g.reckless, g.sp.sure = one, one
 	default:
 		g.reckless = allFaults
 	}
 }
+
+// reckless are the classes that may go beyond what the lock assumes.
+var reckless = []faults{faultSuspend, faultCrash, faultAOF, faultSnapshot, faultQuarantine, faultFailover, faultEvict, faultFlush, faultStep, faultRate, faultFreeze, faultFence, faultAlias}
 
 // may says whether a class may go beyond what the lock assumes.
 func (g *drafter) may(class faults) bool { return g.reckless&class != 0 }
@@ -451,7 +449,7 @@ func (g *drafter) alias() {
 func (g *drafter) stepBudget(n *Node) clock.Duration {
 	least := clock.Duration(never)
 	for _, t := range g.terms {
-		budget := budgetOf(n, time.Duration(t.ttl), int64(t.trust)+slackNs, g.paceOf(&struck{node: n}).high, g.paces.clients.low)
+		budget := budgetOf(n, time.Duration(t.ttl), int64(t.trust+g.slack()), g.paceOf(&struck{node: n}).high, g.paces.clients.low)
 		least = min(least, clock.Duration(nanoseconds(budget)))
 	}
 	return max(least, 0)

@@ -4,7 +4,7 @@ package sim
 // the default of Live.Within. Among several waiters there is no bound that holds
 // for certain, since each round of attempts may split the vote; but the pauses
 // between them are drawn, and a split that goes on for liveTries rounds does not
-// come about by chance.
+// come about by chance. Without jitter it may, and there is no bound.
 //
 // From Live.From on somebody who waits is held up by
 //
@@ -24,7 +24,7 @@ import (
 )
 
 // liveTries is how many rounds of retrying the bound allows.
-const liveTries = 50
+const liveTries = 200
 
 // liveBound is the bound that a scenario implies or, with why, that there is none.
 func liveBound(sc *Scenario) (bound int64, why string) {
@@ -40,8 +40,12 @@ func liveBound(sc *Scenario) (bound int64, why string) {
 		return 0, fmt.Sprintf("%d of %d nodes are there to stay, and a quorum is %d", len(free), len(sc.Nodes), quorum)
 	}
 	slices.Sort(free)
-	rounds := s.rounds()
-	if rounds == never {
+	rounds, waiters := s.rounds()
+	least, most := sc.Lock.Retry.pauses()
+	switch {
+	case waiters > 1 && least == most:
+		return 0, fmt.Sprintf("%d clients pause for %v each time: a split vote may recur for ever", waiters, most)
+	case rounds == never:
 		return 0, "a client's clock stands still"
 	}
 	return free[quorum-1] + rounds, ""
@@ -125,17 +129,19 @@ func (s *stayers) keysLive(node int) int64 {
 }
 
 // rounds is how long the slowest client may take for what it had begun, and for
-// its attempts.
-func (s *stayers) rounds() (most int64) {
+// its attempts; and how many clients there are to make some.
+func (s *stayers) rounds() (longest int64, clients int) {
 	l := &s.sc.Lock
+	_, pause := l.Retry.pauses()
 	begun := int64(l.GiveUp + l.NodeTimeout)
-	round := int64(max(l.Retry.Max, 1e6)+2*l.NodeTimeout) + 2e6
+	round := int64(pause) + 2*int64(l.NodeTimeout) + 2e6
 	for i := range s.clients {
 		if s.alive(i) {
-			most = max(most, s.clock(i).atMost(s.from, begun+liveTries*round))
+			longest = max(longest, s.clock(i).atMost(s.from, begun+liveTries*round))
+			clients++
 		}
 	}
-	return most
+	return longest, clients
 }
 
 // atMost is how long it may take from a true instant on until d has passed on the

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/sim/flawed"
 )
@@ -64,8 +63,12 @@ func (l *Lock) options() []redlock.Option {
 	if l.Fencing {
 		fencing = redlock.WithFencing()
 	}
+	var outage redlock.Option
+	if l.Retry.Outage > 0 {
+		outage = redlock.WithOutageBudget(time.Duration(l.Retry.Outage))
+	}
 	return []redlock.Option{
-		fencing,
+		fencing, outage,
 		redlock.WithClockDriftFactor(factor),
 		redlock.WithClockDriftBuffer(time.Duration(l.Buffer)),
 		redlock.WithNodeTimeout(time.Duration(l.NodeTimeout)),
@@ -74,11 +77,16 @@ func (l *Lock) options() []redlock.Option {
 	}
 }
 
-// policy draws each pause from [Min, Max], but waits a millisecond at least:
-// true time would stand still for ever.
+// pauses are the shortest and the longest between two attempts: Min and Max, but a
+// millisecond at least, since true time would stand still for ever.
+func (r Retry) pauses() (least, most time.Duration) {
+	least = max(time.Duration(r.Min), time.Millisecond)
+	return least, max(time.Duration(r.Max), least)
+}
+
+// policy draws each pause.
 func (r Retry) policy() redlock.RetryPolicy {
-	least := max(r.Min, clock.Duration(time.Millisecond))
-	p := redlock.Between(time.Duration(least), time.Duration(max(r.Max, least)))
+	p := redlock.Between(r.pauses())
 	if r.Tries > 0 {
 		p = p.Times(r.Tries)
 	}

@@ -53,6 +53,8 @@ type Retry struct {
 	Tries int            `json:"tries,omitzero"` // attempts in all; 0: until the run ends
 	Min   clock.Duration `json:"min,omitzero"`   // the pause between two is drawn from [Min, Max]
 	Max   clock.Duration `json:"max,omitzero"`
+	// How long an outage is waited out, on the client's clock: 0 is the lock's default.
+	Outage clock.Duration `json:"outage,omitzero"`
 }
 
 // Clock is that of one machine. Its wall and its monotonic clock run at Rate,

@@ -85,6 +85,7 @@ func (c *scenarioCheck) retry(r *Retry) {
 	if r.Tries < 0 || r.Tries > maxRepeat {
 		c.say(at("lock.retry.tries"), "%d: must be from 0 (until the run ends) to %d", r.Tries, maxRepeat)
 	}
+	c.within(at("lock.retry.outage"), r.Outage, 0, maxSpan)
 	c.within(at("lock.retry.min"), r.Min, 0, maxSpan)
 	if !c.within(at("lock.retry.max"), r.Max, 0, maxSpan) {
 		return

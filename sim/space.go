@@ -78,10 +78,9 @@ func Canary() Space {
 func Faulty() Space {
 	sp := wild("faulty", "every class of faults, each off in a random part of the seeds")
 	sp.off = 0
-	for _, c := range faultClasses {
-		sp.reach = append(sp.reach, c.reach...)
+	for p := range probes {
+		sp.reach = append(sp.reach, p)
 	}
-	sp.reach = append(sp.reach, ProbeExtended, ProbeLive, ProbeTooLate, ProbeOutage, ProbeSplitVote)
 	return sp
 }
 
@@ -91,7 +90,7 @@ func Faulty() Space {
 func Tame() Space {
 	sp := Faulty()
 	sp.name, sp.about, sp.tame = "tame", "every class of faults, and none beyond what the lock assumes", true
-	sp.reach = slices.DeleteFunc(sp.reach, func(p Probe) bool { return p == ProbeClockStopped })
+	sp.reach = slices.DeleteFunc(slices.Clone(sp.reach), func(p Probe) bool { return p == ProbeClockStopped || p == ProbeGhost })
 	return sp
 }
 
