@@ -65,7 +65,8 @@ var mutants = []mutant{
 	{"I7: a later attempt's keys are the first's", "i7_tidy.go", " || c.ofLater(b, a, i)", ""},
 	{"assumptions: a budget that is used up is exceeded", "assume.go", "budget.Sign() < 0", "budget.Sign() <= 0"},
 	{"assumptions: steps share nothing with rates", "assume.go", "budget.Cmp(big.NewRat(int64(steps), 1)) < 0", "big.NewRat(int64(ttl), 100).Cmp(big.NewRat(int64(steps), 1)) < 0"},
-	{"assumptions: a quarantine of the TTL does", "assume.go", "away > longest+time.Millisecond", "away > longest"},
+	{"assumptions: a quarantine of 1 ns less than the TTL does", "assume.go", "away < longest", "away+1 < longest"},
+	{"assumptions: a quarantine of the TTL does not", "assume.go", "away < longest", "away <= longest"},
 	{"clocks: a reading is reached a nanosecond late", "machine.go", "return s.from + d\n", "return s.from + d + 1\n"},
 }
 

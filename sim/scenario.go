@@ -150,8 +150,9 @@ type Fault struct {
 
 // Live demands progress: from From on, when the scenario's faults are over or are
 // there to stay, somebody who waits must be granted a key that nobody trusts to
-// hold, within Within. If that is 0 the bound is what the longest-lived key left
-// behind takes to expire on the slowest node, and 50 rounds of retrying.
+// hold, within Within. If that is 0 the bound is how long the keys left behind may
+// live on a quorum of the nodes that are there to stay, and 200 rounds of retrying;
+// without such a quorum, or without jitter, there is none and nothing is judged.
 type Live struct {
 	From   clock.Duration `json:"from"`
 	Within clock.Duration `json:"within,omitzero"`

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,9 +10,6 @@ import (
 	"driftlock/clock"
 	"driftlock/sim/network"
 )
-
-// long says that the tests that take minutes are asked for.
-func long() bool { return os.Getenv("DRIFTLOCK_LONG") == "1" }
 
 // TestSpacesReachWhatTheyDeclare runs each space until every state that it
 // declares was seen, and no longer than 10,000 seeds. Meanwhile nothing breaks
@@ -55,10 +51,7 @@ func TestSpacesReachWhatTheyDeclare(t *testing.T) {
 // that got lost.
 func TestNothingBreaksInTame(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(3000)
-	if testing.Short() {
-		seeds /= 10
-	}
+	seeds := runs(t, 3000)
 	r := NewRunner()
 	defer r.Close()
 	tight, leases, faults := 0, 0, 0
