@@ -41,8 +41,9 @@ func (p *Process) forget(key string) {
 
 // Holds says that from now on the process believes that it holds the lock on key,
 // until the client's clock reads until; the zero Time is until it says otherwise, or
-// the run ends.
-// Said again before Drops, it moves that instant, as an extension does. It is how
+// the run ends. Said again before Drops, it moves that instant, as an extension does.
+// Of a lock whose tokens have a deadline it says that the process goes by another:
+// that it works on without a look at its token, say, until it calls Release. It is how
 // a lock that is not of package redlock tells what its user believes: call it as
 // late as possible before you return to the user.
 //
@@ -62,10 +63,30 @@ func (p *Process) Holds(key string, until time.Time) {
 		if owner == 0 {
 			e.Owner = p.text(fmt.Sprintf("%s, lock %d", p.name, p.held))
 		}
-		e.Kind = Granted
+		if !p.granted(e.Owner) {
+			e.Kind = Granted
+		}
 		p.beliefs = append(p.beliefs, belief{key: key, owner: e.Owner, until: until})
 	}
 	p.note(e)
+}
+
+// granted says that a token of that owner value was granted to the process, which
+// has neither released nor lost it.
+func (p *Process) granted(owner Text) bool {
+	h := &p.c.w.history
+	for i := len(h.events) - 1; i >= 0; i-- {
+		e := &h.events[i]
+		if e.Owner == owner && int(e.Client) == p.c.id && int(e.Proc) == p.n {
+			switch e.Kind {
+			case Granted:
+				return true
+			case Releasing, Lost:
+				return false
+			}
+		}
+	}
+	return false
 }
 
 // Drops says that the process does not believe any more that it holds the lock on

@@ -138,3 +138,36 @@ func TestHoldsToTheEnd(t *testing.T) {
 		t.Errorf("%v; %+v", v.Err(), v.Leases)
 	}
 }
+
+// TestHoldsBeyondTheToken: code that works on after its token's deadline says so,
+// and is judged by that: it is one lease, which outlives its keys.
+func TestHoldsBeyondTheToken(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		work time.Duration
+		ends int64
+		ok   bool
+	}{
+		{"in time", 9 * time.Second, 9000 * milli, true},
+		{"between the deadline and the end of the keys", 9950 * time.Millisecond, 9950 * milli, true},
+		{"too long", 11 * time.Second, 11_000 * milli, false},
+	} {
+		v, err := Test(quiet(), Do(func(p *Process) {
+			l := p.Lock()
+			token, err := l.Acquire(p.Context(), "k", 10*time.Second)
+			if err != nil {
+				return
+			}
+			p.Holds("k", time.Time{})
+			p.Sleep(c.work)
+			l.Release(p.Context(), "k", token)
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(v.Leases) != 1 || v.Leases[0].TrustEnds != c.ends || (len(v.Broken()) == 0) != c.ok || !c.ok && (len(broken(v, I2)) != 1 || len(v.Violations) != 1) {
+			t.Errorf("%s: %+v; %v", c.name, v.Leases, v.Violations)
+		}
+	}
+}
