@@ -125,7 +125,8 @@ func (e *explanation) holderBelieved(q *inquiry) {
 }
 
 // nodesInTime is about the nodes on which the key simply ran out. Where nothing
-// else is to blame, it is that they count in whole milliseconds.
+// else is to blame, it is that they count in whole milliseconds or, if they kept the
+// key for as long as it was set for, that its holder went on for longer.
 func (e *explanation) nodesInTime(q *inquiry, right runOut) {
 	if right.nodes == nil {
 		return
@@ -136,7 +137,19 @@ func (e *explanation) nodesInTime(q *inquiry, right runOut) {
 		e.nodes = append(e.nodes, fmt.Sprintf("Nodes keep time in whole milliseconds: %s let go of the key, which was set for %s, after %s.", names, length(right.ttl), length(right.lived)))
 		return
 	}
+	if by := q.relied(); by > right.ttl && len(e.nodes)+len(e.holder) == 0 {
+		e.holder = append(e.holder, fmt.Sprintf("%s went on for %s by its own clock, and had set the key for %s.", clean(q.lease.Client), length(by), length(right.ttl)))
+	}
 	e.not = append(e.not, fmt.Sprintf("%s kept the key for %s, as asked.", names, length(right.lived)))
+}
+
+// relied is how long the holder relied on its lease, from its first request on, by
+// its own clock.
+func (q *inquiry) relied() time.Duration {
+	if q.client < 0 || q.lease.TrustEnds == never {
+		return 0
+	}
+	return time.Duration(q.h.ClientReading(q.client, q.lease.TrustEnds) - q.h.ClientReading(q.client, q.asked))
 }
 
 // firstAsked is when the attempt began that became the lease.

@@ -116,7 +116,7 @@ func (p *page) assumptions(c cast, v sim.Verdict, x sim.Violation) {
 		p.para("Flaw:  ", "the lock is wrong on purpose: "+strings.Join(c.Lock.Flaws, ", ")+".")
 		return
 	case !sim.Explained(x.Invariant, v.Unmet):
-		p.para("BUG: ", "nothing in this run is beyond what the lock promises. It is a fault of the lock, or of the simulator.")
+		p.para("BUG: ", "nothing in this run is beyond what the lock promises. It is a fault of the lock, of the code around it, or of the simulator.")
 		return
 	}
 	var what []string

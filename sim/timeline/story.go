@@ -37,7 +37,8 @@ func ParseLevel(s string) (Level, error) {
 // trust, the end of exclusion, the break of a promise.
 func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) error {
 	s := &story{page: page{Style: st}, h: h, cast: castOf(h.Scenario()), level: level,
-		holds: map[process]sim.Text{}, owner: map[sim.Text]string{}, at: map[nodeKey]sim.Text{}}
+		holds: map[process]sim.Text{}, owner: map[sim.Text]string{},
+		renewing: map[sim.Text]bool{}, at: map[nodeKey]sim.Text{}}
 	s.marks = marksOf(h, s.cast, v)
 	_, s.of = broadcasts(h)
 	for step := 1; step <= h.Len(); step++ {
@@ -82,6 +83,7 @@ type story struct {
 	vain     vain
 	holds    map[process]sim.Text // the owner of the lock that a process holds
 	owner    map[sim.Text]string  // who made an owner value
+	renewing map[sim.Text]bool    // owners for which the nodes are asked to extend
 	at       map[nodeKey]sim.Text // whose a key was last on a node
 }
 
@@ -190,6 +192,7 @@ func (s *story) remember(e sim.Event) {
 		if node.Usual(e.Op) == redlock.OpAcquire {
 			s.owner[e.Owner] = s.cast.client(int(e.Client), int(e.Proc))
 		}
+		s.renewing[e.Owner] = node.Usual(e.Op) == redlock.OpExtend
 	case sim.Granted:
 		s.holds[who] = e.Owner
 	case sim.Releasing, sim.Lost:
