@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"driftlock/sim"
@@ -195,6 +196,9 @@ func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) erro
 	}
 	if err := timeline.Screen(w, h, v, tried, w.style()); err != nil {
 		return err
+	}
+	if !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {
+		fmt.Fprintln(w, "Note: no client has steps. What a test of code has kept is run by that test, with\n      the command that it printed.")
 	}
 	_, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash)
 	return err

@@ -1,6 +1,7 @@
 package simtest_test
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,22 +14,29 @@ import (
 // uses this one has it beside theirs.
 func yours(t *testing.T) *module {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := &module{T: t, dir: t.TempDir()}
 	if err := os.CopyFS(m.dir, os.DirFS("testdata/yours")); err != nil {
 		t.Fatal(err)
 	}
-	gomod := m.read(filepath.Join(root, "go.mod"))
-	gomod = strings.Replace(gomod, "module driftlock\n", "module yours\n\nrequire driftlock v0.0.0\n\nreplace driftlock => "+filepath.ToSlash(root)+"\n", 1)
-	m.write("go.mod", gomod)
-	m.write("go.sum", m.read(filepath.Join(root, "go.sum")))
+	m.begin("yours")
 	if out, err := m.command("go", "test", "-c", "-o", "yours.test", ".").CombinedOutput(); err != nil {
 		t.Fatalf("the module does not build: %v\n%s", err, out)
 	}
 	return m
+}
+
+// begin writes the module's go.mod and go.sum, as go mod tidy would but without a
+// network: with all that this module needs.
+func (m *module) begin(name string) {
+	m.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		m.Fatal(err)
+	}
+	gomod := m.read(filepath.Join(root, "go.mod"))
+	gomod = strings.Replace(gomod, "module driftlock\n", "module "+name+"\n\nrequire driftlock v0.0.0\n\nreplace driftlock => "+filepath.ToSlash(root)+"\n", 1)
+	m.write("go.mod", gomod)
+	m.write("go.sum", m.read(filepath.Join(root, "go.sum")))
 }
 
 // module is a folder with a package and its tests.
@@ -188,4 +196,46 @@ func (m *module) failuresOfCode() {
 		m.wants(m.test(name, false), want)
 	}
 	m.wants(m.test("TestSkip", true), `--- SKIP`, "not today")
+}
+
+var update = flag.Bool("update", false, "write what the commands print into docs/your-own-tests.md anew")
+
+// varies is what is not held to: what every run measures anew, and how many
+// scenarios the catalogue has.
+var varies = regexp.MustCompile(`\d+\.\d+s|\d+ of \d+ *|-{3,}`)
+
+// TestDocs goes the way of docs/your-own-tests.md: its files are written as they
+// stand there, and its commands print what stands below them.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/your-own-tests.md"
+	m := &module{t, t.TempDir()}
+	m.begin("orders")
+	doc, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```")
+	for i := 1; i < len(blocks); i += 2 {
+		if file, ok := strings.CutPrefix(blocks[i], "go\n// "); ok {
+			name, text, _ := strings.Cut(file, "\n")
+			m.write(name, text)
+			continue
+		}
+		line, want, _ := strings.Cut(strings.TrimPrefix(blocks[i], "\n"), "\n")
+		command, ok := strings.CutPrefix(line, "$ ")
+		if !ok {
+			continue
+		}
+		out, _ := m.command("sh", "-c", command).CombinedOutput()
+		blocks[i] = "\n" + line + "\n" + string(out)
+		if got := varies.ReplaceAllString(string(out), "…"); got != varies.ReplaceAllString(want, "…") && !*update {
+			t.Errorf("%s shows something else below %q (go test ./sim/simtest -run TestDocs -update):\n--- now\n%s--- there\n%s", page, command, out, want)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(strings.Join(blocks, "```")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
