@@ -38,8 +38,23 @@ func reduce(ctx context.Context, sc Scenario, least floor, run func(Scenario) (e
 		again = r.parts()
 		again = r.defaults() || again
 		again = r.rounder() || again
+		again = again || r.redrawn()
 	}
 	return r.best, r.steps
+}
+
+// otherSeeds is how many seeds are tried in the place of a scenario's own.
+const otherSeeds = 8
+
+// redrawn takes machines out where other draws help. Those are keyed by a machine's
+// number: without the first client, the second gets the delays of the first.
+func (r *reducer) redrawn() bool {
+	for seed := range uint64(otherSeeds) {
+		if r.choose(clientsOf, r.least.clients, &seed) || r.choose(nodesOf, r.least.nodes, &seed) {
+			return true
+		}
+	}
+	return false
 }
 
 // try makes an edit of the best scenario the best, if that can be run, fails and is
@@ -122,18 +137,30 @@ func (r *reducer) fewest(sort func(*Scenario) []string, least int) (less bool) {
 			}
 		}
 	}
+	return r.choose(sort, least, nil) || less
+}
+
+// choose tries every choice of a few machines, the smallest first, with another seed
+// if one is given.
+func (r *reducer) choose(sort func(*Scenario) []string, least int, seed *uint64) bool {
 	names := sort(&r.best)
 	if len(names) > fewChoices {
-		return less
+		return false
 	}
 	for size := least; size < len(names); size++ {
 		for choice := range uint(1) << len(names) {
-			if bits.OnesCount(choice) == size && r.try(func(s *Scenario) bool { s.remove(unchosen(names, choice)); return true }) {
+			if bits.OnesCount(choice) == size && r.try(func(s *Scenario) bool {
+				s.remove(unchosen(names, choice))
+				if seed != nil {
+					s.Seed = *seed
+				}
+				return true
+			}) {
 				return true
 			}
 		}
 	}
-	return less
+	return false
 }
 
 // unchosen are the names whose bit is not set.

@@ -363,6 +363,44 @@ func TestShrinkLeavesAQuorum(t *testing.T) {
 	}
 }
 
+// TestShrinkDrawsAnew: of two clients one only keeps the other from having its
+// number, and with that its luck: the messages that are lost.
+func TestShrinkDrawsAnew(t *testing.T) {
+	t.Parallel()
+	sc := plain(2, 3)
+	sc.Network.Request.LossPPM = 300_000
+	sc.Clients[0].Steps = []Step{{Do: "sleep", For: sec}}
+	sc.Clients[1].Steps = sc.Clients[1].Steps[:1]
+	sc.Clients[1].Repeat = 0
+	sc.Faults = []Fault{{Kind: "flush", On: "B", At: 2 * sec}}
+	breaks := func(sc Scenario) bool {
+		v, err := Test(sc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(broken(v, I2)) > 0
+	}
+	for sc.Seed = range 1000 {
+		alone := copied(sc)
+		alone.remove([]string{"c1"})
+		alone.Seed = sc.Seed
+		zero := copied(alone)
+		zero.Seed = 0
+		if !breaks(sc) || breaks(alone) || breaks(zero) {
+			continue
+		}
+		small, _, err := Space{}.Nodes(3, 3).Shrink(t.Context(), sc, I2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(small.Clients) != 1 || len(small.Nodes) != 3 || len(small.Faults) != 1 {
+			t.Errorf("left:\n%s", small.AppendJSON(nil))
+		}
+		return
+	}
+	t.Error("no seed is such a one")
+}
+
 // TestShrinkCode: a workload of code is run with every scenario that is tried, and
 // one that panics in a smaller world does no harm.
 func TestShrinkCode(t *testing.T) {
