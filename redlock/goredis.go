@@ -248,7 +248,6 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 // again one by one: what is wrong may be wrong with one of the keys.
 func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
 	answers, err := q.cmd.(*bulk).Result()
-	var own redis.Error
 	switch {
 	case err == nil && q.pos < len(answers) && answers[q.pos] == 0:
 		return Reply{}, byScript // which says what is wrong
@@ -261,10 +260,16 @@ func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
 	case redis.HasErrorPrefix(err, "CROSSSLOT"):
 		n.noBulk.Store(true)
 		return Reply{}, byScript
-	case errors.As(err, &own):
+	case serversOwn(err):
 		return Reply{}, byScript
 	}
 	return failed(err), 0
+}
+
+// serversOwn says whether the server answered with the error err.
+func serversOwn(err error) bool {
+	var own redis.Error
+	return errors.As(err, &own)
 }
 
 // look tells whose key it is that was not set, or not deleted.
@@ -315,10 +320,9 @@ func fenced(answer []any) Reply {
 
 // failed is the reply for an error of a command.
 func failed(err error) Reply {
-	var own redis.Error
 	var op *net.OpError
 	switch {
-	case errors.As(err, &own):
+	case serversOwn(err):
 	case errors.As(err, &op) && op.Op == "dial",
 		errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted), errors.Is(err, redis.ErrClosed):
 		err = fmt.Errorf("%w: %w", ErrUnsent, err)

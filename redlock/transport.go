@@ -52,6 +52,7 @@ type worker struct {
 	node      Node
 	start     func()  // work, as a value made once
 	replies   []Reply // the running worker's
+	crowded   bool    // and whether its last batch had more than one request
 
 	mu      sync.Mutex // guards the rest; never held over node.Do
 	lane    Lane
@@ -226,24 +227,30 @@ func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c 
 
 // work sends batch after batch until there is none. Settling one and taking the next
 // is one step, so that whoever a reply wakes comes after what already waited.
-//
-// Yielding the processor before a take lets those who are about to push do so,
-// which makes larger batches.
 func (w *worker) work() {
 	growStack()
-	runtime.Gosched()
+	w.yield()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for reqs := w.lane.Take(w.transport.now()); reqs != nil; reqs = w.lane.Take(w.transport.now()) {
 		w.mu.Unlock()
+		w.crowded = len(reqs) > 1
 		w.send(reqs)
-		runtime.Gosched()
+		w.yield()
 		w.mu.Lock()
 		w.lane.Settle(w.replies)
 	}
 	w.running = false
 	if w.idle != nil {
 		close(w.idle)
+	}
+}
+
+// yield lets those push who are about to: on two cores and 64 callers it makes batches
+// of 31 requests instead of 25. One caller alone would only wait for it.
+func (w *worker) yield() {
+	if w.crowded {
+		runtime.Gosched()
 	}
 }
 
