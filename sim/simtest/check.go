@@ -103,7 +103,7 @@ func (c *check) search() {
 	case n < most:
 		c.t.Logf("the test's time is nearly up: %d scenarios of %d tried", n, most)
 	}
-	c.t.Logf("%d scenarios of %s held (-rapid.seed=%d): %d leases%s%s", n, c.sp.Name(), first, c.leases, c.closest(), unseen(c.seen))
+	c.t.Logf("%d scenarios of %s held (-rapid.seed=%d): %d leases%s%s", n, c.sp.Name(), first, c.leases, c.closest(), c.unseen())
 }
 
 // rehearse runs the first scenario to see what TTL the code has. What breaks there
@@ -181,13 +181,13 @@ func (c *check) closest() string {
 	return fmt.Sprintf(", the keys of each outlived its deadline by %v or more", c.spare)
 }
 
-// unseen names the dangerous states that no run has reached: of them a test that
-// held says nothing.
-func unseen(seen sim.Probes) string {
+// unseen names the dangerous states of the space that no run has reached: of them a
+// test that held says nothing.
+func (c *check) unseen() string {
 	var list []string
-	for i, n := range seen {
-		if n == 0 {
-			list = append(list, sim.Probe(i).String())
+	for _, p := range c.sp.Reaches() {
+		if c.seen[p] == 0 {
+			list = append(list, p.String())
 		}
 	}
 	if len(list) == 0 {
