@@ -11,6 +11,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
+	"driftlock/sim/network"
 )
 
 // ran is a scenario file, run and judged.
@@ -64,6 +65,73 @@ func TestScenarios(t *testing.T) {
 				t.Error(how)
 			}
 		})
+	}
+}
+
+// TestEachFaultHasItsScenario: whatever can go wrong with a machine or on the
+// network, one scenario shows by itself.
+func TestEachFaultHasItsScenario(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/scenarios/fault-*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	show := func(what string, is bool) { shown[what] = shown[what] || is }
+	for _, file := range files {
+		sc, err := sim.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node := func(name string) (n sim.Node, ok bool) {
+			for _, n := range sc.Nodes {
+				if n.Name == name {
+					return n, true
+				}
+			}
+			return n, false
+		}
+		for _, f := range sc.Faults {
+			n, isNode := node(f.On)
+			show(f.Kind+" of a node", isNode)
+			show(f.Kind+" of a client", !isNode)
+			show("a crash that is refused", f.Refuse)
+			show("a crash for good", isNode && f.Kind == "crash" && f.For == 0)
+			show("a step forward", f.By > 0 && f.Kind == "step")
+			show("a step back", f.By < 0)
+			if f.Kind == "crash" {
+				show("persistence "+string(n.Persistence), isNode)
+				show("a quarantine", n.Quarantine > 0 && n.QuarantineOn == "")
+				show("a quarantine on "+string(n.QuarantineOn), n.Quarantine > 0)
+			}
+		}
+		for _, p := range []network.Path{sc.Network.Request, sc.Network.Reply} {
+			show("loss that lasts", p.LossPPM > 0 && p.LossFor > 0)
+			show("slowness that lasts", p.SlowPPM > 0 && p.SlowFor > 0)
+			show("delays of law "+string(p.Delay.Law), true)
+		}
+		for _, c := range sc.Network.Cuts {
+			show("a partition", c.For > 0 && !c.OneWay)
+			show("a partition one way", c.For > 0 && c.OneWay)
+		}
+		for _, r := range sc.Network.Rules {
+			show("a message late", r.Late > 0)
+			show("a message lost", r.Drop)
+			show("a message twice", r.Twice)
+		}
+		show("a quiet end", sc.Network.QuietFrom > 0 && sc.Live != nil)
+		show("a resource with a fence", len(sc.Resources) > 0 && sc.Resources[0].Fenced)
+	}
+	for _, want := range []string{
+		"pause of a node", "pause of a client", "suspend of a client", "crash of a node", "crash of a client", "a crash that is refused", "a crash for good",
+		"persistence ", "persistence everysec", "persistence always", "persistence snapshot", "a quarantine", "a quarantine on wall",
+		"step of a node", "a step forward", "a step back", "rate of a node", "freeze of a node", "freeze of a client", "failover of a node", "evict of a node", "flush of a node",
+		"loss that lasts", "slowness that lasts", "delays of law pareto", "a partition", "a partition one way", "a message late", "a message lost", "a message twice",
+		"a quiet end", "a resource with a fence",
+	} {
+		if !shown[want] {
+			t.Errorf("no scenario fault-*.json shows %s", want)
+		}
 	}
 }
 

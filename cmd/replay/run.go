@@ -143,17 +143,21 @@ func written(err error) error {
 }
 
 // history runs a scenario.
-func history(sc sim.Scenario) (*sim.History, error) {
-	h, err := sim.Run(sc)
+func (a *app) history(sc sim.Scenario) (*sim.History, error) {
+	h, err := sim.Run(sc, sim.OnPanic(a.tellPanic))
 	if err != nil {
 		return nil, fail(statusFault, "the simulator: %w", err)
 	}
 	return h, nil
 }
 
+// tellPanic tells where a process was when it panicked, and how to come to it
+// again. The panic itself ends the command: see execute.
+func (a *app) tellPanic(p sim.Panic) { fmt.Fprintf(a.err, "replay: %v", p) }
+
 // runAndTell runs a scenario, and tells what happened.
 func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
-	h, err := history(sub.sc)
+	h, err := a.history(sub.sc)
 	if err != nil {
 		return err
 	}
@@ -174,7 +178,7 @@ func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
 		}
 	}
 	if f.twice {
-		again, err := history(sub.sc)
+		again, err := a.history(sub.sc)
 		if err != nil {
 			return err
 		}

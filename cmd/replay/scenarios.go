@@ -145,7 +145,7 @@ func (a *app) oneScenario(name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	h, err := history(sub.sc)
+	h, err := a.history(sub.sc)
 	if err != nil {
 		return err
 	}

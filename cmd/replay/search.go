@@ -97,7 +97,7 @@ func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
 		bar.at(p.Seeds, worst(p))
 	}}
 	found := 0
-	for b := range s.Run(ctx) {
+	for b := range s.Run(ctx, sim.OnPanic(a.tellPanic)) {
 		bar.done()
 		if b.Err != nil {
 			return fail(statusFault, "seed %d of %s: %w", b.Seed, sp.Name(), b.Err)
@@ -120,7 +120,7 @@ func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
 	if found > 0 {
 		return ended(statusBroke)
 	}
-	if unseen := unseen(last.Probes); unseen != "" {
+	if unseen := unseen(sp, last.Probes); unseen != "" {
 		fmt.Fprintf(w, "Never seen in these runs: %s.\n", unseen)
 	}
 	return nil
@@ -134,13 +134,13 @@ func worst(p sim.Progress) string {
 	return fmt.Sprintf("worst margin %v (seed %d)", p.Worst, p.Seed)
 }
 
-// unseen are the dangerous states that no run reached: of them a search says
-// nothing.
-func unseen(p sim.Probes) string {
+// unseen are the dangerous states that runs of the space reach, and none of these
+// did: of them the search says nothing.
+func unseen(sp sim.Space, p sim.Probes) string {
 	var list []string
-	for i, n := range p {
-		if n == 0 {
-			list = append(list, sim.Probe(i).String())
+	for _, state := range sp.Reaches() {
+		if p[state] == 0 {
+			list = append(list, state.String())
 		}
 	}
 	return strings.Join(list, ", ")
@@ -153,7 +153,7 @@ func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Brea
 	if err != nil {
 		return err
 	}
-	h, err := history(sub.sc)
+	h, err := a.history(sub.sc)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Brea
 	if unkept != nil { // what can be run again is the seed's
 		told, how = sub, ""
 	}
-	if h, err = history(told.sc); err != nil {
+	if h, err = a.history(told.sc); err != nil {
 		return err
 	}
 	v := sim.Check(h)

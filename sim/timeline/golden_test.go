@@ -47,18 +47,33 @@ func run(t *testing.T, sc sim.Scenario, opts ...sim.Option) *sim.History {
 	return h
 }
 
-// Each scenario of testdata has its text beside it, to be read like a story.
+// stories are the scenarios that have a text, each with the file that has it:
+// those of testdata, beside them, and those of the catalogue that show one fault
+// each.
+func stories(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	own, err1 := filepath.Glob("testdata/*.json")
+	faults, err2 := filepath.Glob("../../testdata/scenarios/fault-*.json")
+	if err1 != nil || err2 != nil || len(own) == 0 || len(faults) < 25 {
+		t.Fatalf("%d scenarios %v, %d of faults %v", len(own), err1, len(faults), err2)
+	}
+	for _, file := range own {
+		texts[file] = strings.TrimSuffix(file, ".json") + ".txt"
+	}
+	for _, file := range faults {
+		texts[file] = "../../testdata/stories/" + strings.TrimSuffix(filepath.Base(file), ".json") + ".txt"
+	}
+	return texts
+}
+
+// Each such scenario has its text, to be read like a story.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatal("no scenarios", err)
-	}
-	for _, file := range files {
+	for file, golden := range stories(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			t.Parallel()
 			got := told(t, run(t, load(t, file)), Story, Style{})
-			golden := strings.TrimSuffix(file, ".json") + ".txt"
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -78,8 +93,7 @@ func TestStories(t *testing.T) {
 // Lines fit the page, at every level.
 func TestLinesFit(t *testing.T) {
 	t.Parallel()
-	files, _ := filepath.Glob("testdata/*.json")
-	for _, file := range files {
+	for file := range stories(t) {
 		h := run(t, load(t, file))
 		for _, level := range []Level{Story, Everything} {
 			for line := range strings.Lines(told(t, h, level, Style{})) {

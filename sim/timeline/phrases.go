@@ -266,11 +266,13 @@ func (s *story) down(e sim.Event, f *sim.Fault) (text string) {
 	if e.Node < 0 {
 		return ""
 	}
-	switch quarantine := s.cast.Nodes[e.Node].Quarantine; {
+	switch n := s.cast.Nodes[e.Node]; {
 	case f.For == 0:
 		text = " for good"
-	case quarantine > 0:
-		text = "; it serves again " + length(time.Duration(quarantine)) + " after the crash"
+	case n.Quarantine > 0 && n.QuarantineOn == node.OnWall:
+		text = "; it stays away until its wall clock has gone on by " + length(time.Duration(n.Quarantine))
+	case n.Quarantine > 0:
+		text = "; it stays away for " + length(time.Duration(n.Quarantine)) + " from the crash on"
 	}
 	if f.Refuse {
 		text += "; refuses at once what it is asked"
