@@ -75,6 +75,12 @@ func Draw(sp Space, d Drawer) Scenario {
 	if sp.wild {
 		g.goWild()
 	}
+	if len(g.sc.Faults) == 0 { // as it reads back
+		g.sc.Faults = nil
+	}
+	if len(g.sc.Network.Cuts) == 0 {
+		g.sc.Network.Cuts = nil
+	}
 	return g.sc
 }
 
