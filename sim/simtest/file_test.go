@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"driftlock/sim"
 )
 
 // TestFilesAndCommands: what a test is called decides where its scenario is kept,
@@ -60,22 +58,3 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 }
-
-// TestOwn: of a stack there is left what is the workload's, from where it panicked.
-func TestOwn(t *testing.T) {
-	t.Parallel()
-	var told sim.Panic
-	r := sim.NewRunner(sim.Do(func(p *sim.Process) { index(nil) }), sim.OnPanic(func(p sim.Panic) { told = p }))
-	defer r.Close()
-	aside(func() { r.Run(sim.Generate(sim.Drift(0), 1)) })
-	lines := own(told.Stack)
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "driftlock/sim/simtest.index(") || !strings.HasPrefix(lines[2], "driftlock/sim/simtest.TestOwn.func1(") {
-		t.Errorf("%q of\n%s", lines, told.Stack)
-	}
-	if from := origin(&told); !strings.Contains(from, "runtime.boundsError") || !strings.Contains(from, "file_test.go") {
-		t.Error(from)
-	}
-}
-
-//go:noinline
-func index(list []int) int { return list[len(list)] }

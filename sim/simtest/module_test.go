@@ -136,6 +136,10 @@ func (m *module) ownLock() {
 	}
 	kept := m.read("testdata/driftlock/TestOwnLocker.json")
 
+	// The scenarios go with the code's own TTL.
+	m.test("TestOddTTL", false)
+	m.wants(m.read("testdata/driftlock/TestOddTTL.json"), `"ttl": "7s"`)
+
 	// A file that its test holds in says so, and is no obstacle.
 	m.write("testdata/driftlock/TestHolds.json", kept)
 	m.wants(m.test("TestHolds", true), `TestHolds.json, in which an earlier run failed, holds now`, `100 scenarios of drift\+200ppm held`)
@@ -202,7 +206,7 @@ var update = flag.Bool("update", false, "write what the commands print into docs
 
 // varies is what is not held to: what every run measures anew, how many scenarios the
 // catalogue has, and what a space drew before it was shrunk.
-var varies = regexp.MustCompile(`\d+\.\d+s|\d+ of \d+ *|-{3,}|in scenario \d+|[Ss]hrunk in \d+ steps from [^)]*|Shrunk from .*|\d+ leases.*`)
+var varies = regexp.MustCompile(`\d+\.\d+s|\d+ of \d+|-{3,}| +\||in scenario \d+|[Ss]hrunk in \d+ steps from [^)]*|Shrunk from .*|\d+ leases.*`)
 
 // TestDocs goes the way of docs/your-own-tests.md: its files are written as they
 // stand there, and its commands print what stands below them.

@@ -131,13 +131,13 @@ func (x *trials) smaller(ctx context.Context, sp sim.Space, sc sim.Scenario, f *
 	return small, steps, err
 }
 
-// origin is where a panic came from: what it was and the line of code.
+// origin is where a panic came from: what it was, and the line of code.
 func origin(p *sim.Panic) string {
-	frames := own(p.Stack)
-	if len(frames) > 2 {
-		frames = frames[:2]
+	place := ""
+	if frames := own(p.Stack); len(frames) > 1 {
+		place, _, _ = strings.Cut(strings.TrimSpace(frames[1]), " ") // "file.go:12 +0x2c"
 	}
-	return fmt.Sprintf("%T %s", p.Value, strings.Join(frames, " "))
+	return fmt.Sprintf("%T %s", p.Value, place)
 }
 
 // own are the lines of a stack that are of the workload, two a frame: from the one

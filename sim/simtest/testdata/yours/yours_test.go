@@ -25,6 +25,15 @@ func worker(p *sim.Process) {
 
 func TestHolds(t *testing.T) { simtest.Check(t, sim.Drift(200*clock.PPM).Nodes(3, 7), worker) }
 
+// A TTL that no space draws.
+func TestOddTTL(t *testing.T) {
+	simtest.Check(t, sim.Drift(100_000*clock.PPM), func(p *sim.Process) {
+		if token, err := p.Lock().Acquire(p.Context(), "orders", 7*time.Second); err == nil {
+			p.Sleep(token.Remaining())
+		}
+	})
+}
+
 // The lock of this package, as it is called here: with Holds and Drops.
 func TestOwnLock(t *testing.T) {
 	simtest.Check(t, sim.DriftCovered().Clients(1, 3), func(p *sim.Process) {
