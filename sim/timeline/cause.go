@@ -25,18 +25,16 @@ type explanation struct {
 // sorts are the sorts of causes that were found, on which it hangs what helps.
 type sorts struct{ forgot, taken, stepped, stopped, rounded bool }
 
-type sentence struct{ head, text string }
-
-func (e explanation) sentences() []sentence {
-	var s []sentence
+func (e explanation) sentences() []Sentence {
+	var s []Sentence
 	if cause := strings.Join(append(e.nodes, e.holder...), " "); cause != "" {
-		s = append(s, sentence{"Cause: ", cause})
+		s = append(s, Sentence{"Cause: ", cause})
 	}
 	if len(e.not) > 0 {
-		s = append(s, sentence{"Not the cause: ", strings.Join(e.not, " ")})
+		s = append(s, Sentence{"Not the cause: ", strings.Join(e.not, " ")})
 	}
 	if e.held != "" {
-		s = append(s, sentence{"Would have held: ", e.held})
+		s = append(s, Sentence{"Would have held: ", e.held})
 	}
 	return s
 }

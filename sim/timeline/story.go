@@ -36,7 +36,15 @@ func ParseLevel(s string) (Level, error) {
 // them stand, without a step, the instants that no machine notices: the end of
 // trust, the end of exclusion, the break of a promise.
 func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) error {
-	s := &story{page: page{Style: st}, h: h, cast: castOf(h.Scenario()), level: level,
+	s := storyOf(h, v, level)
+	s.page.Style = st
+	s.head()
+	s.table()
+	return s.page.writeTo(w)
+}
+
+func storyOf(h *sim.History, v sim.Verdict, level Level) *story {
+	s := &story{h: h, cast: castOf(h.Scenario()), level: level,
 		holds: map[process]sim.Text{}, owner: map[sim.Text]string{},
 		renewing: map[sim.Text]bool{}, at: map[nodeKey]sim.Text{}}
 	s.marks = marksOf(h, s.cast, v)
@@ -48,9 +56,26 @@ func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) er
 	}
 	s.markUntil(never)
 	s.flush()
-	s.head()
-	s.table()
-	return s.page.writeTo(w)
+	return s
+}
+
+// A Line is one row of a story. Its instants are as the table has them.
+type Line struct {
+	Step      int   // 0: an instant that no machine notices
+	At, Local int64 // true time and the machine's own clock, in nanoseconds
+	Reads     bool  // Local means something
+	Who, Text string
+	Bad       bool // a promise breaks here
+}
+
+// Lines are the rows of the story that Write writes.
+func Lines(h *sim.History, v sim.Verdict, level Level) []Line {
+	s := storyOf(h, v, level)
+	lines := make([]Line, len(s.lines))
+	for i, l := range s.lines {
+		lines[i] = Line{l.step, l.at, l.local, l.reads, strings.ReplaceAll(l.who, hold, " "), l.text, l.tint == bad}
+	}
+	return lines
 }
 
 // A line is one row of the table.

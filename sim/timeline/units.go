@@ -159,3 +159,8 @@ func times(n int) string {
 	}
 	return strconv.Itoa(n) + " times"
 }
+
+// Deviation says by how much a clock is off, "+83,333 ppm"; "" of one that is right.
+func Deviation(r clock.Rate) string {
+	return strings.ReplaceAll(deviationOf(r).label(), hold, " ")
+}
