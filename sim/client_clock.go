@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"driftlock/sim/queue"
+
 	"github.com/jonboulle/clockwork"
 )
 
@@ -105,12 +107,12 @@ func (t *timer) Reset(d time.Duration) bool {
 	return was
 }
 
-// fire is the event of an AfterFunc.
-func (w *world) fire(e event) {
-	t := w.timers[e.a]
-	w.timers[e.a] = nil
-	w.slots = append(w.slots, e.a)
-	if t.armed == e.b && t.armed != 0 {
+// fire is the queue.Event of an AfterFunc.
+func (w *world) fire(e queue.Event) {
+	t := w.timers[e.A]
+	w.timers[e.A] = nil
+	w.slots = append(w.slots, e.A)
+	if t.armed == e.B && t.armed != 0 {
 		t.armed = 0
 		w.spawn(t.c, nil, t.f)
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"driftlock/clock"
 	"driftlock/sim/node"
+	"driftlock/sim/queue"
 )
 
 // What a fault does to a store or a process. What it does to clocks, and when a
@@ -62,12 +63,12 @@ func (f *Fault) fates() int {
 
 // fault begins or ends one. The clocks know of it already, and who pauses or is
 // down is known too; what is left is what it does to a store or a process.
-func (w *world) fault(e event) {
-	f := &w.sc.Faults[e.a]
+func (w *world) fault(e queue.Event) {
+	f := &w.sc.Faults[e.A]
 	w.fates -= f.fates()
 	_, c, n := w.machineOf(f.On)
 	k := Faulted
-	if e.b == 1 {
+	if e.B == 1 {
 		k = Healed
 	}
 	if k == Healed && n >= 0 && f.Kind == "crash" {
@@ -76,7 +77,7 @@ func (w *world) fault(e event) {
 			return
 		}
 	}
-	w.note(Event{Kind: k, Client: int16(c), Node: int16(n), Proc: -1, Value: int64(e.a)})
+	w.note(Event{Kind: k, Client: int16(c), Node: int16(n), Proc: -1, Value: int64(e.A)})
 	switch {
 	case c >= 0:
 		if f.Kind == "crash" {

@@ -116,7 +116,7 @@ func parsed(t *testing.T, fset *token.FileSet, name string, src any) *ast.File {
 
 func TestRulesOfDeterminism(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{"sim", "sim/draw", "sim/flawed", "sim/network", "sim/node", "redlock"} {
+	for _, dir := range []string{"sim", "sim/draw", "sim/flawed", "sim/network", "sim/node", "sim/queue", "redlock"} {
 		names, _ := filepath.Glob(filepath.Join("..", dir, "*.go"))
 		fset := token.NewFileSet()
 		var files []*ast.File

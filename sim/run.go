@@ -180,6 +180,23 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 // runtime.Goexit, up to there. It is nil after an error.
 func (r *Runner) History() *History { return r.last }
 
+// Effort is how much a run had to do.
+type Effort struct {
+	Events int // that the queue delivered
+	depths int
+}
+
+// Depth is how many events were queued when one was taken, in the mean.
+func (e Effort) Depth() int { return e.depths / max(1, e.Events) }
+
+// Effort is that of the last run.
+func (r *Runner) Effort() Effort {
+	if r.w == nil {
+		return Effort{}
+	}
+	return r.w.effort
+}
+
 // Check is the function Check for the history of the last run. The verdict is
 // good until the next call.
 func (r *Runner) Check() *Verdict { return r.judge.check(r.last) }

@@ -11,6 +11,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/redlock"
+	"driftlock/sim/queue"
 )
 
 // scheduler runs processes as coroutines, one at a time. A routine parks in
@@ -128,12 +129,12 @@ func (w *world) loop(ping func()) {
 		if n&63 == 0 {
 			ping()
 		}
-		if q := w.queue.heap; !w.over && (len(q) == 0 || q[0].at > limit) {
+		if q := &w.queue; !w.over && (q.Len() == 0 || q.First().At > limit) {
 			w.over = true
 			w.now = max(w.now, limit)
 			w.endAll()
 			continue
-		} else if len(q) == 0 || q[0].at > last {
+		} else if q.Len() == 0 || q.First().At > last {
 			return
 		}
 		if w.step() {
@@ -349,8 +350,8 @@ func (r *routine) spin() {
 const spinning = "put aside: waits again and again, on a context that has ended or for no time, while true time stands still"
 
 // wake is a routine's alarm.
-func (w *world) wake(e event) {
-	r := w.routines[e.a]
+func (w *world) wake(e queue.Event) {
+	r := w.routines[e.A]
 	switch {
 	case !r.alarm.rings(w.now) || !r.parked:
 	case r.due <= w.now:

@@ -5,12 +5,13 @@ import (
 
 	"driftlock/sim/network"
 	"driftlock/sim/node"
+	"driftlock/sim/queue"
 )
 
 // kind is what an event is about. Of what happens at one instant, the lower
 // kind comes first: a reply that arrives when its caller's patience ends is
 // still heard.
-type kind uint8
+type kind = uint8
 
 const (
 	evFault   kind = iota // a fault begins (b = 0) or ends (b = 1); a: its index
@@ -39,7 +40,8 @@ type world struct {
 	now     int64
 	still   int // steps since it moved
 	seq     uint64
-	queue   queue
+	queue   queue.Queue
+	effort  Effort
 	clients []*client
 	nodes   []*server
 	net     network.Network
@@ -57,7 +59,8 @@ type world struct {
 // reset makes the world ready for a run of sc.
 func (w *world) reset(sc Scenario) {
 	w.sc, w.now, w.still, w.seq = sc, 0, 0, 0
-	w.queue.heap, w.keys = w.queue.heap[:0], w.keys[:0]
+	w.queue.Reset()
+	w.keys, w.effort = w.keys[:0], Effort{}
 	w.history.reset(sc)
 	w.unused = w.unused[:0]
 	for i := len(w.msgs) - 1; i >= 0; i-- {
@@ -125,7 +128,7 @@ func (w *world) machineOf(name string) (m *machine, client, node int) {
 // push queues an event; client and node are -1 for none.
 func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 	w.seq++
-	w.queue.push(event{at: max(at, w.now), rank: rank(k, client&255, node&255, w.seq), a: a, b: b})
+	w.queue.Push(queue.Event{At: max(at, w.now), Rank: queue.Rank(k, client, node, w.seq), A: a, B: b})
 }
 
 // note adds to the history an event of a client (or -1) and a node (or -1).
@@ -148,10 +151,10 @@ func (w *world) note(e Event) {
 // Timers of one client that tie come together: that one was set first is no
 // order, when two strands of code raced to set them.
 func (w *world) step() bool {
-	tie := w.queue.heap[0].rank >> 48
+	tie := w.queue.First().Rank >> 48
 	wakes := w.deliver()
 	if k := kind(tie >> 8); k == evTimer || k == evWake {
-		for !w.history.full && len(w.queue.heap) > 0 && w.queue.heap[0].at == w.now && w.queue.heap[0].rank>>48 == tie {
+		for !w.history.full && w.queue.Len() > 0 && w.queue.First().At == w.now && w.queue.First().Rank>>48 == tie {
 			wakes = w.deliver() || wakes
 		}
 	}
@@ -160,45 +163,47 @@ func (w *world) step() bool {
 
 // deliver takes one event from the queue.
 func (w *world) deliver() (wakes bool) {
-	e := w.queue.pop()
-	if w.still++; e.at > w.now {
+	w.effort.Events++
+	w.effort.depths += w.queue.Len()
+	e := w.queue.Pop()
+	if w.still++; e.At > w.now {
 		w.still = 0
 	} else if w.still > w.history.most { // timers that set each other are no events of the history
 		w.history.full = true
 	}
-	w.now = e.at
-	switch e.kind() {
+	w.now = e.At
+	switch e.Kind() {
 	case evFault:
 		w.fault(e)
 		return false
 	case evArrive:
-		w.arrive(e.a)
+		w.arrive(e.A)
 		return false
 	case evWrite:
-		w.store(e.a)
+		w.store(e.A)
 		return false
 	}
-	c := w.clients[e.client()]
+	c := w.clients[e.Client()]
 	switch at := past(c.paused, w.now); {
 	case c.dead:
 		return false
 	case at == never:
 		return false
 	case at > w.now: // whatever it is, the client will see it when it runs again
-		w.push(at, e.kind(), e.client(), e.node(), e.a, e.b)
+		w.push(at, e.Kind(), e.Client(), e.Node(), e.A, e.B)
 		return false
 	}
-	switch e.kind() {
+	switch e.Kind() {
 	case evReply:
-		w.hear(e.a)
+		w.hear(e.A)
 	case evWritten:
-		w.written(e.a)
+		w.written(e.A)
 	case evRefused:
-		w.refused(e.a)
+		w.refused(e.A)
 	case evGiveUp:
-		c.giveUp(int(e.a))
+		c.giveUp(int(e.A))
 	case evStart:
-		w.start(c.procs[e.a])
+		w.start(c.procs[e.A])
 	case evTimer:
 		w.fire(e)
 	case evWake:

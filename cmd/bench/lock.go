@@ -413,7 +413,7 @@ func onOneNode() []contender {
 	return slices.DeleteFunc(slices.Clone(contenders), func(c contender) bool { return c.name == "redsync-failfast" })
 }
 
-func printJSON(w io.Writer, rows []row) error {
+func printJSON[T any](w io.Writer, rows []T) error {
 	e := json.NewEncoder(w)
 	for _, r := range rows {
 		if err := e.Encode(r); err != nil {

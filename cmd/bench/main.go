@@ -2,6 +2,7 @@
 // module of its own, so that the peers are no dependency of the product.
 //
 //	go run . lock [-json] [-rounds n]
+//	go run . sim [-json] [-rounds n]
 //
 // What it prints are figures of one machine in one run: compare them with each
 // other, not with those of another run.
@@ -14,16 +15,21 @@ import (
 )
 
 func main() {
-	programs := map[string]func(args []string) error{"lock": lockMain}
+	programs := map[string]func(args []string) error{"lock": lockMain, "sim": simMain}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench lock [-json] [-rounds n]")
+		fmt.Fprintln(os.Stderr, "usage: bench lock|sim [-json] [-rounds n]")
 		os.Exit(2)
 	}
-	switch err := programs[os.Args[1]](os.Args[2:]); {
+	exit(programs[os.Args[1]](os.Args[2:]))
+}
+
+func exit(err error) {
+	switch {
 	case err == flag.ErrHelp:
 		os.Exit(2)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
