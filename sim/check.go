@@ -311,6 +311,9 @@ func (c *checker) lapse(b *block) int64 {
 	return past(m.away, m.wall.reach(b.changed, gone))
 }
 
+// broke adds a violation to the verdict.
+func (c *checker) broke(v Violation) { c.verdict.Violations = append(c.verdict.Violations, v) }
+
 // close ends the block i at the true time at, or when it lapsed before.
 func (c *checker) close(i int, at int64, why BlockEnd) {
 	b := &c.blocks[i]

@@ -24,7 +24,7 @@ func (k clientClock) Now() time.Time {
 	c := k.c
 	proc := int16(-1)
 	if c.w.cur != nil {
-		proc = c.w.cur.number()
+		proc = c.w.running("Now", c).number()
 	}
 	c.w.note(Event{Kind: Read, Client: int16(c.id), Node: -1, Proc: proc})
 	return time.Unix(0, epoch+c.local()).UTC()
@@ -76,6 +76,9 @@ type timer struct {
 
 // AfterFunc runs f, as a strand of its own, when d has passed on the clock.
 func (k clientClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	if k.c.w.cur != nil {
+		k.c.w.running("AfterFunc", k.c)
+	}
 	t := &timer{c: k.c, f: f}
 	t.Reset(d)
 	return t

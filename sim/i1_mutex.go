@@ -21,7 +21,7 @@ func (c *checker) mutex() {
 				continue
 			}
 			gap := time.Duration(late.Granted - early.TrustEnds)
-			c.verdict.Violations = append(c.verdict.Violations, Violation{
+			c.broke(Violation{
 				Invariant: I1, At: late.Granted, Client: late.Client, Key: late.Key, Lease: j, Other: i, Margin: gap, HasMargin: true,
 				Text: fmt.Sprintf("%s was granted %q while %s believed, by its own clock, that it held it until %v: both did for %v",
 					late.Client, late.Key, early.Client, clock.Duration(early.TrustEnds), time.Duration(min(early.TrustEnds, late.TrustEnds)-late.Granted)),

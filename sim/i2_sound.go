@@ -15,7 +15,7 @@ func (c *checker) soundness() {
 		if l.ExclusionEnds >= l.TrustEnds {
 			continue
 		}
-		c.verdict.Violations = append(c.verdict.Violations, Violation{
+		c.broke(Violation{
 			Invariant: I2, At: l.ExclusionEnds, Client: l.Client, Key: l.Key, Lease: i, Other: -1, Margin: l.Margin(), HasMargin: true,
 			Text: fmt.Sprintf("%s believed that it held %q until %v, but from %v on fewer than %d of %d nodes blocked for it: %v too long",
 				l.Client, l.Key, clock.Duration(l.TrustEnds), clock.Duration(l.ExclusionEnds), c.mustBlock(), len(c.nodes), -l.Margin()),

@@ -20,7 +20,7 @@ func (c *checker) numbered(e *Event) {
 		}
 		if uint64(e.Value) <= f.highest {
 			name := c.h.scenario.Clients[e.Client].Name
-			c.verdict.Violations = append(c.verdict.Violations, Violation{
+			c.broke(Violation{
 				Invariant: I3, At: e.At, Client: name, Key: c.h.Text(e.Key), Lease: len(c.leases) - 1, Other: -1,
 				Text: fmt.Sprintf("%s was granted %q with fence number %d at %v, after a grant with %d", name, c.h.Text(e.Key), e.Value, clock.Duration(e.At), f.highest),
 			})
@@ -71,7 +71,7 @@ func (c *checker) stored(e *Event) {
 			continue
 		}
 		if l.grant < o.grant {
-			c.verdict.Violations = append(c.verdict.Violations, Violation{
+			c.broke(Violation{
 				Invariant: I3, At: e.At, Client: l.Client, Key: l.Key, Lease: mine.lease, Other: a.lease,
 				Text: fmt.Sprintf("%s accepted a write of %s, whose lease on %q was granted at %v, after one of %s, who was granted it at %v",
 					c.h.scenario.Resources[int(e.Node)-len(c.nodes)].Name, l.Client, l.Key, clock.Duration(l.Granted), o.Client, clock.Duration(o.Granted)),

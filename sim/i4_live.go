@@ -77,7 +77,7 @@ func (c *checker) liveness() {
 
 func (c *checker) starved(w *wait, from, bound, left int64) {
 	name := c.h.scenario.Clients[w.client].Name
-	c.verdict.Violations = append(c.verdict.Violations, Violation{
+	c.broke(Violation{
 		Invariant: I4, At: from + bound, Client: name, Key: c.h.Text(w.key), Lease: -1, Other: -1, Margin: time.Duration(left), HasMargin: true,
 		Text: fmt.Sprintf("%s waited for %q from %v on, which nobody held, and nobody was granted it within %v", name, c.h.Text(w.key), clock.Duration(from), clock.Duration(bound)),
 	})

@@ -16,7 +16,7 @@ func (c *checker) owned(e *Event, b *block) {
 		return
 	}
 	sc := &c.h.scenario
-	c.verdict.Violations = append(c.verdict.Violations, Violation{
+	c.broke(Violation{
 		Invariant: I5, At: e.At, Client: sc.Clients[e.Client].Name, Key: c.h.Text(e.Key), Lease: -1, Other: -1,
 		Text: fmt.Sprintf("%s's %s of %q on %s, carried out at %v, touched a key of another acquisition", sc.Clients[e.Client].Name, node.Word(e.Op), c.h.Text(e.Key), sc.Nodes[e.Node].Name, clock.Duration(e.At)),
 	})

@@ -11,7 +11,7 @@ import (
 
 func (c *checker) dishonest(e *Event, format string, args ...any) {
 	name := c.h.scenario.Clients[e.Client].Name
-	c.verdict.Violations = append(c.verdict.Violations, Violation{
+	c.broke(Violation{
 		Invariant: I6, At: e.At, Client: name, Key: c.h.Text(e.Key), Lease: -1, Other: -1,
 		Text: fmt.Sprintf("%s was told at %v, of %q, ", name, clock.Duration(e.At), c.h.Text(e.Key)) + fmt.Sprintf(format, args...),
 	})

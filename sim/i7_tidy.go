@@ -49,7 +49,7 @@ func (c *checker) tidiness() {
 				continue
 			}
 			client := sc.Clients[a.client].Name
-			c.verdict.Violations = append(c.verdict.Violations, Violation{
+			c.broke(Violation{
 				Invariant: I7, At: a.returned + bound, Client: client, Key: c.h.Text(a.key), Lease: -1, Other: -1, Margin: time.Duration(left), HasMargin: true,
 				Text: fmt.Sprintf("%s was done with %q at %v, but %s kept its key until %v, %v longer than it had to", client, c.h.Text(a.key), clock.Duration(a.returned), sc.Nodes[b.Node].Name, clock.Duration(b.To), clock.Duration(-left)),
 			})

@@ -33,7 +33,8 @@ type options struct {
 // Do has every client run w instead of its steps.
 func Do(w Workload) Option { return func(o *options) { o.every = w } }
 
-// DoAs has one client run w.
+// DoAs has one client run w. In a scenario without that client it changes nothing: a
+// space draws how many there are.
 func DoAs(client string, w Workload) Option {
 	return func(o *options) {
 		if o.of == nil {
@@ -89,6 +90,7 @@ type Runner struct {
 	opts  options
 	w     *world
 	judge checker
+	large bool // judge has seen a run that was larger than what is kept
 	last  *History
 	pulse atomic.Uint64
 }
@@ -130,6 +132,11 @@ var ErrTooLong = errors.New("sim: the run is too long")
 // maxEvents is how many events a run may have: about 600 MB of them.
 const maxEvents = 10_000_000
 
+// keepEvents is how many events a run may have for its memory to be used again. A
+// longer one is rare, and what it needed would be kept for all that are shorter: over
+// a million seeds the memory of a search would grow with the longest so far.
+const keepEvents = 4096
+
 // Run is the function Run. The history is good until the next call.
 func (r *Runner) Run(sc Scenario) (*History, error) {
 	if err := sc.Check(); err != nil {
@@ -137,6 +144,10 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	}
 	w := r.w
 	r.w, r.last = nil, nil // a run that ends badly leaves nothing to use again
+	if w != nil && len(w.history.events) > keepEvents {
+		w.close()
+		w = nil
+	}
 	if w == nil {
 		w = &world{}
 	}
@@ -199,7 +210,13 @@ func (r *Runner) Effort() Effort {
 
 // Check is the function Check for the history of the last run. The verdict is
 // good until the next call.
-func (r *Runner) Check() *Verdict { return r.judge.check(r.last) }
+func (r *Runner) Check() *Verdict {
+	if r.large {
+		r.judge = checker{}
+	}
+	r.large = len(r.last.events) > keepEvents
+	return r.judge.check(r.last)
+}
 
 // watch waits for the end of a run, or until a process is found blocked twice in
 // a row while the world stood still.

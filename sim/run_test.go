@@ -171,6 +171,29 @@ func TestPanicTellsItsReplay(t *testing.T) {
 	}
 }
 
+// TestAnothersClock: a machine's clock and transport are for its own processes.
+func TestAnothersClock(t *testing.T) {
+	t.Parallel()
+	for name, use := range map[string]func(p *Process){
+		"Now":       func(p *Process) { p.Clock().Now() },
+		"Sleep":     func(p *Process) { p.Sleep(time.Second) },
+		"AfterFunc": func(p *Process) { p.Clock().AfterFunc(time.Second, func() {}) },
+		"Broadcast": func(p *Process) { p.Lock().TryAcquire(p.Context(), "k", time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got, want := fmt.Sprint(recover()), "another client: c1's, by a process of c2"; !strings.Contains(got, want) {
+					t.Errorf("recovered %q, want %q", got, want)
+				}
+			}()
+			var first *Process
+			Run(plain(2, 3), DoAs("c1", func(p *Process) { first = p; p.Sleep(time.Minute) }), DoAs("c2", func(p *Process) { p.Sleep(time.Second); use(first) }))
+			t.Error("nothing was said")
+		})
+	}
+}
+
 // TestGoexitIsPassedOn: t.FailNow in a process ends the test.
 func TestGoexitIsPassedOn(t *testing.T) {
 	t.Parallel()
