@@ -160,5 +160,9 @@ func (s *lease) lostBefore(op, key string) *failure {
 
 // expired is the error of a call that comes so long after the deadline.
 func expired(op, key string, ago time.Duration) *failure {
-	return &failure{op: op, key: key, class: ErrLockExpired, note: fmt.Sprintf("the deadline passed %v ago", ago)}
+	note := "the deadline passed just now"
+	if ago > 0 {
+		note = fmt.Sprintf("the deadline passed %v ago", ago)
+	}
+	return &failure{op: op, key: key, class: ErrLockExpired, note: note}
 }

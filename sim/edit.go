@@ -37,6 +37,29 @@ func (s Scenario) With(set map[string]jsontext.Value) (Scenario, error) {
 	return c, nil
 }
 
+// Value is the JSON value that the field of s with that path is given by a text
+// without quotes, as it is typed in a shell: "10s", "+1/12", "3" or "[]". It says
+// nothing of whether the field takes that value: With does.
+func (s Scenario) Value(path, text string) (jsontext.Value, error) {
+	c, err := parse(s.AppendJSON(nil)) // walk may lengthen a list
+	if err != nil {
+		return nil, fmt.Errorf("before the edit: %w", err)
+	}
+	field, err := walk(reflect.ValueOf(&c).Elem(), path)
+	if err != nil {
+		return nil, err
+	}
+	t := field.Type()
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	plain := jsontext.Value(text)
+	if text != "" && plain.IsValid() && (text[0] == '"' || t.Kind() != reflect.String && !readsText(t)) {
+		return plain, nil
+	}
+	return jsontext.AppendQuote(nil, text)
+}
+
 func (s *Scenario) set(path string, value jsontext.Value) error {
 	field, err := walk(reflect.ValueOf(s).Elem(), path)
 	if err != nil {

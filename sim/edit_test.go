@@ -199,3 +199,28 @@ func TestAlias(t *testing.T) {
 		}
 	}
 }
+
+// What is typed in a shell has no quotes where JSON has some.
+func TestValueOfWhatIsTyped(t *testing.T) {
+	t.Parallel()
+	sc := Generate(DriftCovered(), 1)
+	for _, c := range []struct{ path, text, want string }{
+		{"lock.ttl", "10s", `"10s"`},
+		{"lock.ttl", `"10s"`, `"10s"`},
+		{"lock.factor", "0.02", `"0.02"`},
+		{"nodes[0].clock.rate", "+1/12", `"+1/12"`},
+		{"seed", "7", "7"},
+		{"seed", "seven", `"seven"`},
+		{"lock.fencing", "true", "true"},
+		{"lock.flaws", `["no-buffer"]`, `["no-buffer"]`},
+		{"expect.margin", "5", `"5"`},
+		{"name", "", `""`},
+	} {
+		if got, err := sc.Value(c.path, c.text); err != nil || string(got) != c.want {
+			t.Errorf("%s=%s is %s, %v; want %s", c.path, c.text, got, err, c.want)
+		}
+	}
+	if _, err := sc.Value("lock.tll", "10s"); err == nil || !strings.HasPrefix(err.Error(), `lock.tll: no field "tll" (did you mean "ttl"?)`) {
+		t.Errorf("a field that there is not: %v", err)
+	}
+}

@@ -42,5 +42,5 @@ func (a *app) catalogued(name string) (subject, error) {
 	if err != nil {
 		return subject{}, fail(statusFault, "the catalogue: %w", err)
 	}
-	return subject{sc, name, a.argv("scenarios", name)}, nil
+	return subject{sc, name, a.argv("run", name)}, nil
 }

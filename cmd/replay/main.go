@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 
+	"driftlock/sim/spell"
+
 	"github.com/spf13/cobra"
 )
 
@@ -25,12 +27,12 @@ const (
 	statusHeld     = 0
 	statusBroke    = 1 // an invariant broke; of scenarios: a verdict was not the expected one
 	statusMisuse   = 2 // bad arguments, or a bad file
-	statusDiffered = 3 // two runs of one scenario differed
+	statusDiffered = 3 // two runs differed
 	statusFault    = 4 // a fault of the tool, or of the machine it runs on
 )
 
-const statusHelp = `Exit status: 0 held, 1 an invariant broke, 2 bad arguments or file,
-3 two runs of one scenario differed, 4 a fault of the tool or the machine.`
+const statusHelp = `Exit status: 0 held, 1 an invariant broke, 2 bad arguments or file, 3 two runs
+differed, 4 a fault of the tool or the machine.`
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to tell, not to die of
@@ -60,6 +62,7 @@ type app struct {
 type failure struct {
 	status int
 	err    error
+	next   []string // arguments of the command that explains more
 }
 
 func (f *failure) Error() string {
@@ -73,7 +76,7 @@ func (f *failure) Unwrap() error { return f.err }
 
 // fail ends a command with a status and a message.
 func fail(status int, format string, a ...any) error {
-	return &failure{status, fmt.Errorf(format, a...)}
+	return &failure{status: status, err: fmt.Errorf(format, a...)}
 }
 
 // ended ends a command with a status that needs no message.
@@ -112,12 +115,25 @@ func (a *app) statusOf(cmd *cobra.Command, err error) int {
 	var f *failure
 	if errors.As(err, &f) {
 		if f.err != nil {
-			fmt.Fprintf(a.err, "replay: %v\n", f.err)
+			a.complain(f.err, f.next...)
 		}
 		return f.status
 	}
-	fmt.Fprintf(a.err, "replay: %v\nTry: %s --help\n", err, strings.Join(append(a.self[:len(a.self):len(a.self)], strings.Fields(cmd.CommandPath())[1:]...), " "))
+	next := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+	if cmd.Name() == "help" {
+		next = next[:1]
+	}
+	a.complain(err, next...)
 	return statusMisuse
+}
+
+// complain tells an error, each line of which stands for itself, and what to try
+// next.
+func (a *app) complain(err error, next ...string) {
+	fmt.Fprintf(a.err, "replay: %v\n", err)
+	if len(next) > 0 {
+		fmt.Fprintf(a.err, "Try: %s\n", command(a.argv(next...)))
+	}
 }
 
 func (a *app) root() *cobra.Command {
@@ -131,16 +147,33 @@ delays, pauses and crashes, the same way every time.
 		Example: `  replay search                             find a run in which the lock breaks
   replay run driftlock-drift-wide-24.json   that run again, step by step
   replay shrink FILE                        the smallest scenario that breaks the same
-  replay scenarios                          the catalogue of known failures`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+  replay scenarios                          the catalogue of known failures
+  replay help scenario                      what a scenario file says`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("there is no command %q%s", args[0], spell.Hint(args[0], commandNames(cmd)))
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.shrinkCommand(), a.scenariosCommand())
+	root.AddCommand(topics()...)
 	return root
+}
+
+// commandNames are what can follow a command's name.
+func commandNames(cmd *cobra.Command) (list []string) {
+	for _, c := range cmd.Commands() {
+		list = append(list, c.Name())
+	}
+	return list
 }
 
 // self is how the program was called: as a user would type it again.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -74,39 +72,6 @@ func (a *app) people(json bool) *stream {
 		return a.err
 	}
 	return a.out
-}
-
-// keep writes text to a file of its own in the current folder: name.json, or if
-// that has another text already, name-2.json and so on. It returns the name.
-func keep(name string, text []byte) (string, error) {
-	for n := 1; ; n++ {
-		file := name + ".json"
-		if n > 1 {
-			file = fmt.Sprintf("%s-%d.json", name, n)
-		}
-		f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		switch {
-		case err == nil:
-			return file, fill(f, text)
-		case !errors.Is(err, os.ErrExist):
-			return "", err
-		}
-		if old, err := os.ReadFile(file); err == nil && string(old) == string(text) {
-			return file, nil
-		}
-	}
-}
-
-// fill writes a new file, and takes it away again if that fails.
-func fill(f *os.File, text []byte) error {
-	_, err := f.Write(text)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }
 
 // fileName makes a name for a file of any text.

@@ -16,6 +16,8 @@ type progress struct {
 	bar   *progressbar.ProgressBar
 	gate  *gate
 	drawn time.Time
+	end   chan struct{} // of what waits
+	ended chan struct{}
 }
 
 // refresh is how often the bar is drawn at most.
@@ -65,12 +67,38 @@ func (p *progress) at(step uint64, note string) {
 	p.bar.Set64(int64(step))
 }
 
+// waiting says how long something goes on of which nobody knows how far it is.
+func (a *app) waiting(note string) *progress {
+	p := &progress{}
+	if !a.err.terminal {
+		return p
+	}
+	p.gate = &gate{a.err, time.Now().Add(patience)}
+	p.end, p.ended = make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(p.ended)
+		begin, tick := time.Now(), time.NewTicker(refresh)
+		defer tick.Stop()
+		for {
+			select {
+			case <-p.end:
+				return
+			case <-tick.C:
+				fmt.Fprintf(p.gate, "\r\x1b[K%s", a.err.fit(fmt.Sprintf("%s, %.0f s", note, time.Since(begin).Seconds())))
+			}
+		}
+	}()
+	return p
+}
+
 // done takes the bar away.
 func (p *progress) done() {
-	if p.bar == nil {
-		return
+	if p.end != nil {
+		close(p.end)
+		<-p.ended
+		p.end = nil
 	}
-	if time.Now().After(p.gate.from) {
+	if p.gate != nil && time.Now().After(p.gate.from) {
 		fmt.Fprint(p.gate, "\r\x1b[K")
 	}
 }

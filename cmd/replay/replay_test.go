@@ -19,12 +19,12 @@ func TestRunsThatDifferAreToldAtTheFirstStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := new(app).history(sc)
+	one, err := (&app{err: &stream{}}).history(sc)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sc.Network.Reply.Delay.Min = clock.Duration(1)
-	two, err := new(app).history(sc)
+	two, err := (&app{err: &stream{}}).history(sc)
 	if err != nil {
 		t.Fatal(err)
 	}

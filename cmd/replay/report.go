@@ -110,7 +110,12 @@ func (p probes) MarshalJSON() ([]byte, error) {
 
 // write writes the report as one line.
 func (r report) write(w io.Writer) error {
+	return writeJSON(w, r)
+}
+
+// writeJSON writes one JSON object on a line of its own.
+func writeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	return e.Encode(r)
+	return e.Encode(v)
 }

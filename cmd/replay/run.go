@@ -1,12 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strconv"
 
 	"driftlock/sim"
 	"driftlock/sim/timeline"
@@ -19,8 +16,7 @@ const defaultRun = "chrony-slew"
 
 // runFlags are the options of run.
 type runFlags struct {
-	space string
-	seed  uint64
+	source
 	json  bool
 	twice bool
 	level string
@@ -30,32 +26,30 @@ type runFlags struct {
 func (a *app) runCommand() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [FILE | -]",
+		Use:   "run [WHAT]",
 		Short: "Run one scenario and tell what happened, step by step",
-		Long: `run runs the scenario in FILE (- is standard input), or the one that a seed of a
-space stands for, and tells what happened: first what broke and why, in about a
-screen, then who asked whom and what each clock said. Without either it runs
-` + defaultRun + ` from the catalogue.
+		Long: `run runs a scenario and tells what happened: first what broke and why, in about a
+screen, then who asked whom and what each clock said ("replay help story").
 
-Columns of the story: the step, true time in seconds, what the clock of that
-machine says, who, and what. Instants between the steps (──) are those that no
-machine notices.
+` + whatIs + `
+Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lock, --set.
 
 ` + statusHelp,
 		Example: `  replay run driftlock-drift-wide-24.json
   replay run --space drift --seed 4711 --level all
   replay run --json FILE | jq .margin_ns
-  replay scenarios --print chrony-slew | sed 's|13/12|101/100|' | replay run -`,
-		Args: cobra.MaximumNArgs(1),
+  replay run chrony-slew --set faults[0].rate=+1/100`,
+		Args:              takes(1, "one scenario"),
+		ValidArgsFunction: completeWhat(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			level, err := timeline.ParseLevel(f.level)
 			if err != nil {
 				return fmt.Errorf("--level: %w", err)
 			}
-			if cmd.Flags().Changed("seed") && f.space == "" {
-				return errors.New("--seed needs --space: a seed means something only in its space")
+			if err := f.check(cmd); err != nil {
+				return err
 			}
-			sub, err := a.subject(args, f)
+			sub, err := a.subject(args, f.source, defaultRun)
 			if err != nil {
 				return err
 			}
@@ -66,72 +60,12 @@ machine notices.
 			return a.runAndTell(sub, f, level)
 		},
 	}
-	cmd.Flags().StringVar(&f.space, "space", "", "run the scenario that --seed stands for in this `space`: "+spaceNames())
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "the `number` of the scenario in --space")
+	f.source.flags(cmd, "run")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
 	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, or all for every event")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	return cmd
-}
-
-// subject is a scenario to run, what it is called and how to run it again.
-type subject struct {
-	sc   sim.Scenario
-	name string
-	argv []string
-}
-
-// subject finds the scenario that a command line asks for.
-func (a *app) subject(args []string, f runFlags) (subject, error) {
-	switch {
-	case f.space != "" && len(args) > 0:
-		return subject{}, errors.New("a file and --space: one of them, please")
-	case f.space != "":
-		return a.seeded(f.space, f.seed)
-	case len(args) == 0:
-		return a.catalogued(defaultRun)
-	case args[0] == "-":
-		sc, err := sim.ParseFrom("standard input", a.in)
-		return a.named(sc, "standard input", []string{"run", "-"}), misuse(err)
-	}
-	file := args[0]
-	sc, err := sim.Load(file)
-	if errors.Is(err, os.ErrNotExist) {
-		if _, known := catalogue()[file]; known {
-			return subject{}, fail(statusMisuse, "%w\nIt is in the catalogue: %s", err, command(a.argv("scenarios", file)))
-		}
-	}
-	return a.named(sc, file, []string{"run", file}), misuse(err)
-}
-
-// seeded is the scenario that a seed of a space stands for.
-func (a *app) seeded(space string, seed uint64) (subject, error) {
-	sp, err := sim.FindSpace(space)
-	if err != nil {
-		return subject{}, fail(statusMisuse, "--space: %w", err)
-	}
-	return a.named(sim.Generate(sp, seed), fmt.Sprintf("%s-%d", space, seed),
-		[]string{"run", "--space", space, "--seed", strconv.FormatUint(seed, 10)}), nil
-}
-
-func (a *app) named(sc sim.Scenario, otherwise string, argv []string) subject {
-	name := sc.Name
-	if name == "" {
-		name = otherwise
-	}
-	return subject{sc, name, a.argv(argv...)}
-}
-
-// argv is a command line of this program.
-func (a *app) argv(args ...string) []string { return append(a.self[:len(a.self):len(a.self)], args...) }
-
-// misuse makes an error about a file or a name one of status 2.
-func misuse(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &failure{statusMisuse, err}
 }
 
 // written makes an error of a Write one of status 4.
@@ -144,7 +78,9 @@ func written(err error) error {
 
 // history runs a scenario.
 func (a *app) history(sc sim.Scenario) (*sim.History, error) {
+	bar := a.waiting("running " + sc.Size())
 	h, err := sim.Run(sc, sim.OnPanic(a.tellPanic))
+	bar.done()
 	if err != nil {
 		return nil, fail(statusFault, "the simulator: %w", err)
 	}

@@ -1,9 +1,11 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,30 +17,41 @@ import (
 )
 
 // scenariosFlags are the options of scenarios.
-type scenariosFlags struct{ all, json, print bool }
+type scenariosFlags struct {
+	all, json, print, compare bool
+	with                      string
+}
 
 func (a *app) scenariosCommand() *cobra.Command {
 	var f scenariosFlags
 	cmd := &cobra.Command{
-		Use:   "scenarios [NAME | PREFIX]",
+		Use:   "scenarios [NAME | NUMBER | PREFIX]",
 		Short: "The catalogue of known failures, and whether each breaks as it should",
-		Long: `scenarios lists the catalogue. With a name it runs that scenario and tells what
-happened and what would have helped; with the beginning of several names, or --all,
-it runs those and says for each whether its verdict is the expected one.
+		Long: `scenarios lists the catalogue: what breaks in each scenario, what breaks if the lock
+in it is Redlock as it was written, what still does if grants carry fence numbers
+that the resource compares, and where the story is from.
+
+With a name, or the number of a scenario whose name begins with s and that (44 is
+s44-…), it runs that one and tells what happened and what would have helped. With
+the beginning of several names, or --all, it runs those and says for each whether
+its verdict is the expected one. --with runs it as its remedy of that name would
+have it, and --compare beside every remedy that it has.
 
 Exit status: 0 each verdict was the expected one, also where that is a break;
 1 one was not; 2 bad arguments; 4 a fault of the tool or the machine.`,
 		Example: `  replay scenarios
   replay scenarios chrony-slew
+  replay scenarios 44 --compare
+  replay scenarios chrony-slew --with slack
   replay scenarios --all
   replay scenarios --print chrony-slew > mine.json`,
-		Args: cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return names(catalogue()), cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
-			known := names(catalogue())
-			which, err := chosen(known, args, f.all)
+		Args:              takes(1, "one name"),
+		ValidArgsFunction: completeNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(args); err != nil {
+				return err
+			}
+			which, err := a.chosen(args, f)
 			if err != nil {
 				return err
 			}
@@ -47,48 +60,88 @@ Exit status: 0 each verdict was the expected one, also where that is a break;
 				return a.printScenarios(which)
 			case len(args) == 0 && !f.all:
 				return a.listScenarios(which, f.json)
+			case f.compare:
+				return a.compareScenarios(cmd.Context(), which, f.json)
 			case len(which) == 1:
 				return a.oneScenario(which[0], f.json)
 			}
-			return a.manyScenarios(which, f.json)
+			return a.manyScenarios(cmd.Context(), which, f.json)
 		},
 	}
 	cmd.Flags().BoolVar(&f.all, "all", false, "run all of them")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a scenario on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario files, and do not run them")
+	cmd.Flags().StringVar(&f.with, "with", "", "run it as its `remedy` of that name would have it")
+	cmd.Flags().BoolVar(&f.compare, "compare", false, "run it beside each of its remedies")
+	cmd.RegisterFlagCompletionFunc("with", completeRemedies)
 	return cmd
 }
 
-// chosen are the names that an argument stands for: one name, or all that begin
-// with it.
-func chosen(known, args []string, every bool) ([]string, error) {
-	if len(args) == 0 {
-		return known, nil
+// check refuses options that mean nothing.
+func (f *scenariosFlags) check(args []string) error {
+	switch {
+	case f.all && len(args) > 0:
+		return fmt.Errorf("--all and %q: one of them, please", args[0])
+	case len(args) == 0 && f.with != "":
+		return errors.New("--with needs the NAME of the scenario that has the remedy")
+	case len(args) == 0 && f.compare && !f.all:
+		return errors.New("--compare needs a NAME, or --all")
+	case f.compare && f.with != "", f.compare && f.print:
+		return errors.New("--compare goes with neither --with nor --print")
+	case f.print && f.json:
+		return errors.New("--print and --json: one of them, please")
 	}
-	if every {
-		return nil, fmt.Errorf("--all and %q: one of them, please", args[0])
-	}
-	if slices.Contains(known, args[0]) {
-		return args, nil
-	}
-	var which []string
-	for _, name := range known {
-		if strings.HasPrefix(name, args[0]) {
-			which = append(which, name)
+	return nil
+}
+
+// chosen are the scenarios that the command line stands for, changed as it says.
+func (a *app) chosen(args []string, f scenariosFlags) (which []subject, err error) {
+	known := names(catalogue())
+	if len(args) > 0 {
+		if known, err = matching(known, args[0]); err != nil {
+			return nil, err
 		}
 	}
-	if len(which) == 0 || args[0] == "" {
-		return nil, fmt.Errorf("no scenario is called %q, nor begins with that%s: \"replay scenarios\" lists them", args[0], spell.Hint(args[0], known))
+	for _, name := range known {
+		sub, err := a.catalogued(name)
+		if err != nil {
+			return nil, err
+		}
+		sub.argv = a.argv("scenarios", name)
+		if f.with != "" {
+			if sub.sc, err = sub.sc.WithRemedy(f.with); err != nil {
+				return nil, fmt.Errorf("--with: %w", err)
+			}
+			sub.name, sub.argv = sub.sc.Name, append(sub.argv, "--with", f.with)
+		}
+		which = append(which, sub)
 	}
 	return which, nil
 }
 
-func (a *app) printScenarios(which []string) error {
-	for _, name := range which {
-		sub, err := a.catalogued(name)
-		if err != nil {
-			return err
+// matching are the names that an argument stands for: one name, that with the
+// number, or all that begin with it.
+func matching(known []string, arg string) (which []string, err error) {
+	if slices.Contains(known, arg) {
+		return []string{arg}, nil
+	}
+	prefix := arg
+	if n, err := strconv.ParseUint(strings.TrimLeft(arg, "sS"), 10, 16); err == nil {
+		prefix = fmt.Sprintf("s%02d-", n)
+	}
+	for _, name := range known {
+		if strings.HasPrefix(name, prefix) {
+			which = append(which, name)
 		}
+	}
+	if len(which) == 0 || arg == "" {
+		return nil, fmt.Errorf("no scenario is called %q, nor begins with that, nor has that number%s: \"replay scenarios\" lists them", arg, spell.Hint(arg, known))
+	}
+	return which, nil
+}
+
+func (a *app) printScenarios(which []subject) error {
+	for _, sub := range which {
 		if _, err := a.out.Write(sub.sc.AppendJSON(nil)); err != nil {
 			return written(err)
 		}
@@ -96,35 +149,85 @@ func (a *app) printScenarios(which []string) error {
 	return nil
 }
 
-// entry is the JSON of a scenario that was not run.
+// entry is the JSON of a scenario of the list.
 type entry struct {
-	Scenario string      `json:"scenario"`
-	About    string      `json:"about"`
-	Source   string      `json:"source,omitzero"`
-	Expect   *sim.Expect `json:"expect"`
-	Argv     []string    `json:"argv"`
+	Scenario string          `json:"scenario"`
+	About    string          `json:"about"`
+	Source   string          `json:"source,omitzero"`
+	Expect   *sim.Expect     `json:"expect"`
+	Redlock  []sim.Invariant `json:"redlock_breaks"` // with Redlock as it was written; null: it cannot be run so
+	Fenced   []sim.Invariant `json:"fenced_breaks"`  // with fence numbers as well, which resources compare
+	Remedies []string        `json:"remedies"`
+	Argv     []string        `json:"argv"`
 }
 
-func (a *app) listScenarios(which []string, asJSON bool) error {
+// listScenarios lists some of the catalogue. What breaks with other locks it finds
+// by running them.
+func (a *app) listScenarios(which []subject, asJSON bool) error {
 	width := 0
-	for _, name := range which {
-		width = max(width, utf8.RuneCountInString(name))
+	for _, sub := range which {
+		width = max(width, utf8.RuneCountInString(sub.name))
 	}
-	for _, name := range which {
-		sub, err := a.catalogued(name)
-		if err != nil {
+	row := func(name, breaks, redlock, fenced, source string) error {
+		_, err := fmt.Fprintln(a.out, a.out.fit(fmt.Sprintf("%-*s  %-11s  %-11s  %-8s  %s", width, name, breaks, redlock, fenced, source)))
+		return written(err)
+	}
+	if !asJSON {
+		if err := row("scenario", "breaks", "as Redlock", "fenced", "source"); err != nil {
 			return err
 		}
+	}
+	r := sim.NewRunner(sim.OnPanic(a.tellPanic))
+	defer r.Close()
+	for _, sub := range which {
+		e := entry{Scenario: sub.name, About: sub.sc.About, Source: sub.sc.Source, Expect: sub.sc.Expect, Remedies: []string{}, Argv: sub.argv}
+		e.Redlock = broken(r, asRedlock(sub.sc, false))
+		e.Fenced = broken(r, asRedlock(sub.sc, true))
+		for _, remedy := range sub.sc.Remedies {
+			e.Remedies = append(e.Remedies, remedy.Name)
+		}
 		if asJSON {
-			if err := json.NewEncoder(a.out).Encode(entry{name, sub.sc.About, sub.sc.Source, sub.sc.Expect, sub.argv}); err != nil {
-				return written(err)
+			if err := writeJSON(a.out, e); err != nil {
+				return err
 			}
 			continue
 		}
-		about, _, _ := strings.Cut(sub.sc.About, "\n")
-		fmt.Fprintln(a.out, a.out.fit(fmt.Sprintf("%-*s  %-15s  %s", width, name, expectation(sub.sc.Expect), about)))
+		if err := row(sub.name, breaks(sub.sc.Expect.Breaks), breaks(e.Redlock), breaks(e.Fenced), sub.sc.Source); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// asRedlock puts Redlock as it was written in a scenario, or with fence numbers
+// which all resources compare.
+func asRedlock(sc sim.Scenario, fenced bool) sim.Scenario {
+	sc.Lock.Kind, sc.Lock.Flaws, sc.Lock.Fencing = "", nil, fenced
+	sc.Resources = slices.Clone(sc.Resources)
+	for i := range sc.Resources {
+		sc.Resources[i].Fenced = fenced
+	}
+	return sc
+}
+
+// broken is what breaks in a scenario, empty for nothing; nil if it cannot be run.
+func broken(r *sim.Runner, sc sim.Scenario) []sim.Invariant {
+	if _, err := r.Run(sc); err != nil {
+		return nil
+	}
+	return append([]sim.Invariant{}, r.Check().Broken()...)
+}
+
+// breaks is the invariants that broke, in a word or two.
+func breaks(broken []sim.Invariant) string {
+	if len(broken) == 0 {
+		return "–"
+	}
+	var words []string
+	for _, i := range broken {
+		words = append(words, i.String())
+	}
+	return strings.Join(words, " ")
 }
 
 // expectation is what a scenario should come to, in a word or two.
@@ -140,11 +243,7 @@ func expectation(e *sim.Expect) string {
 }
 
 // oneScenario runs one and tells what happened.
-func (a *app) oneScenario(name string, asJSON bool) error {
-	sub, err := a.catalogued(name)
-	if err != nil {
-		return err
-	}
+func (a *app) oneScenario(sub subject, asJSON bool) error {
 	h, err := a.history(sub.sc)
 	if err != nil {
 		return err
@@ -166,24 +265,35 @@ func (a *app) oneScenario(name string, asJSON bool) error {
 	}
 	fmt.Fprintln(w)
 	for _, r := range sub.sc.Remedies {
-		fmt.Fprintf(w, "Remedy %s: %s\n", r.Name, r.Text)
+		tellRemedy(w, sub, r)
 	}
 	fmt.Fprintln(w, verdictLine(sub, v, how))
 	return ended(statusOfExpected(how))
 }
 
-// manyScenarios runs several, a line each.
-func (a *app) manyScenarios(which []string, asJSON bool) error {
+func tellRemedy(w *stream, sub subject, r sim.Remedy) {
+	timeline.Para(w, "Remedy "+r.Name+": ", r.Text)
+	fmt.Fprintf(w, "  Try: %s\n", command(append(sub.argv[:len(sub.argv):len(sub.argv)], "--with", r.Name)))
+}
+
+// manyScenarios runs several, a line each, until it is interrupted.
+func (a *app) manyScenarios(ctx context.Context, which []subject, asJSON bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
 	w := a.people(asJSON)
+	bar := a.newProgress(uint64(len(which)), "scenarios")
+	defer bar.done()
 	wrong := 0
-	for _, name := range which {
-		sub, err := a.catalogued(name)
-		if err != nil {
-			return err
+	for i, sub := range which {
+		if ctx.Err() != nil {
+			bar.done()
+			fmt.Fprintf(w, "%d of %d scenarios, %d not as expected; stopped before the end\n", i, len(which), wrong)
+			return ended(min(wrong, statusBroke))
 		}
+		bar.at(uint64(i), sub.name)
 		v, err := sim.Test(sub.sc)
 		if err != nil {
-			return fail(statusFault, "%s: %w", name, err)
+			return fail(statusFault, "%s: %w", sub.name, err)
 		}
 		how := sub.sc.Expect.Mismatch(v)
 		if len(how) > 0 {
@@ -197,10 +307,66 @@ func (a *app) manyScenarios(which []string, asJSON bool) error {
 		}
 	}
 	fmt.Fprintf(w, "%d scenarios, %d not as expected\n", len(which), wrong)
-	if wrong > 0 {
-		return ended(statusBroke)
+	return ended(min(wrong, statusBroke))
+}
+
+// compareScenarios runs each scenario and then each of its remedies, until it is
+// interrupted.
+func (a *app) compareScenarios(ctx context.Context, which []subject, asJSON bool) error {
+	ctx, stop := untilInterrupted(ctx)
+	defer stop()
+	w := a.people(asJSON)
+	compared, wrong, remedies := 0, 0, 0
+	for i, sub := range which {
+		if ctx.Err() != nil {
+			fmt.Fprintf(w, "%d of %d scenarios, %d remedies, %d not as expected; stopped before the end\n", i, len(which), remedies, wrong)
+			return ended(min(wrong, statusBroke))
+		}
+		if len(sub.sc.Remedies) == 0 && len(which) > 1 {
+			continue
+		}
+		how, err := a.oneOfSeveral(w, sub, "", asJSON)
+		if err != nil {
+			return err
+		}
+		compared++
+		wrong += min(len(how), 1)
+		for _, r := range sub.sc.Remedies {
+			with := subject{name: sub.name, argv: append(sub.argv[:len(sub.argv):len(sub.argv)], "--with", r.Name)}
+			if with.sc, err = sub.sc.WithRemedy(r.Name); err != nil {
+				return fail(statusFault, "the catalogue: %w", err)
+			}
+			if how, err = a.oneOfSeveral(w, with, r.Name, asJSON); err != nil {
+				return err
+			}
+			timeline.Para(w, "       ", r.Text)
+			wrong += min(len(how), 1)
+			remedies++
+		}
+		if len(sub.sc.Remedies) == 0 {
+			fmt.Fprintln(w, "       It has no remedy to compare with.")
+		}
 	}
-	return nil
+	fmt.Fprintf(w, "%d scenarios, %d remedies, %d not as expected\n", compared, remedies, wrong)
+	return ended(min(wrong, statusBroke))
+}
+
+// oneOfSeveral runs a scenario, as it is or with a remedy, and tells of it in a
+// line.
+func (a *app) oneOfSeveral(w *stream, sub subject, remedy string, asJSON bool) (how []string, err error) {
+	v, err := sim.Test(sub.sc)
+	if err != nil {
+		return nil, fail(statusFault, "%s: %w", sub.name, err)
+	}
+	how = sub.sc.Expect.Mismatch(v)
+	if err := a.reportExpected(asJSON, sub, v, how); err != nil {
+		return nil, err
+	}
+	if remedy != "" {
+		sub.name = "  with " + remedy
+	}
+	_, err = fmt.Fprintln(w, verdictLine(sub, v, how))
+	return how, written(err)
 }
 
 func (a *app) reportExpected(asJSON bool, sub subject, v sim.Verdict, how []string) error {
@@ -220,11 +386,11 @@ func verdictLine(sub subject, v sim.Verdict, how []string) string {
 	}
 	what := "held"
 	if !v.OK() {
-		what = "broke " + v.Violations[0].Invariant.String()
+		what = "broke " + breaks(v.Broken())
 	}
 	margin := ""
 	if m, ok := v.Margin(); ok && instant(int64(m)) != nil {
-		margin = fmt.Sprintf(", margin %v", m)
+		margin = ", margin " + timeline.Margin(m)
 	}
 	return fmt.Sprintf("ok     %s: %s as expected%s", sub.name, what, margin)
 }

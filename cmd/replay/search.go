@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"driftlock/sim"
+	"driftlock/sim/timeline"
 
 	"github.com/spf13/cobra"
 )
@@ -44,7 +45,7 @@ ordinary ones.
   replay search --space drift --seeds 100000
   replay search --stop 3 --first 1000
   replay search --json | jq '.argv'`,
-		Args: cobra.NoArgs,
+		Args: takes(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sp, err := sim.FindSpace(f.space)
 			switch {
@@ -62,24 +63,15 @@ ordinary ones.
 		},
 	}
 	cmd.Flags().StringVar(&f.space, "space", defaultSpace, "the `space` to search: "+spaceNames())
-	cmd.Flags().Uint64Var(&f.seeds, "seeds", 10_000, "how `many` seeds to look at; 0: until stopped")
+	f.seeds = 10_000
+	cmd.Flags().Var((*count)(&f.seeds), "seeds", "how `many` seeds to look at, such as 500, 10k or 2M; 0: until stopped")
 	cmd.Flags().Uint64Var(&f.first, "first", 1, "the first `seed`")
+	cmd.RegisterFlagCompletionFunc("space", completeSpaces)
 	cmd.Flags().IntVar(&f.jobs, "jobs", 0, "how `many` run at once; 0: one a core")
 	cmd.Flags().IntVar(&f.stop, "stop", 1, "stop after so `many` breaks")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "tell each break as it was found, and not the smallest scenario in which it is left")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a break on standard output; text for people goes to standard error")
 	return cmd
-}
-
-func spaceNames() string {
-	var text string
-	for i, sp := range sim.Spaces() {
-		if i > 0 {
-			text += ", "
-		}
-		text += sp.Name()
-	}
-	return text
 }
 
 func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
@@ -131,7 +123,7 @@ func worst(p sim.Progress) string {
 	if p.Leases == 0 {
 		return "no lease yet"
 	}
-	return fmt.Sprintf("worst margin %v (seed %d)", p.Worst, p.Seed)
+	return fmt.Sprintf("worst margin %s (seed %d)", timeline.Margin(p.Worst), p.Seed)
 }
 
 // unseen are the dangerous states that runs of the space reach, and none of these

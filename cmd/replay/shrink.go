@@ -20,7 +20,8 @@ const shrinkTime = time.Minute
 
 // shrinkFlags are the options of shrink.
 type shrinkFlags struct {
-	runFlags
+	source
+	json, print    bool
 	keep           string
 	nodes, clients int
 }
@@ -28,27 +29,29 @@ type shrinkFlags struct {
 func (a *app) shrinkCommand() *cobra.Command {
 	var f shrinkFlags
 	cmd := &cobra.Command{
-		Use:   "shrink [FILE | -]",
+		Use:   "shrink [WHAT]",
 		Short: "Find the smallest scenario that still breaks the same promise",
-		Long: `shrink takes away from the scenario in FILE (- is standard input), or from the one
-that a seed of a space stands for, whatever its break does not need: clients,
-nodes, faults, cuts, rules and steps. Then it makes the numbers rounder. What is
-left it explains as run does, and writes to a scenario file in the current folder.
-Nothing that the lock's promise rests on is given up on the way: a bug stays one.
-Ctrl-C ends it with the smallest so far. Without either it shrinks ` + defaultRun + `
-from the catalogue.
+		Long: `shrink takes away from a scenario whatever its break does not need: clients, nodes,
+faults, cuts, rules and steps. Then it makes the numbers rounder. What is left it
+explains as run does, and writes to a scenario file in the current folder. Nothing
+that the lock's promise rests on is given up on the way: a bug stays one. Ctrl-C
+ends it with the smallest so far.
+
+` + whatIs + `
+Without it ` + defaultRun + ` is shrunk.
 
 ` + statusHelp,
 		Example: `  replay shrink driftlock-drift-wide-24.json
   replay shrink --space drift-wide --seed 24 --nodes 3
   replay shrink --keep I1 FILE
   replay shrink --print FILE > small.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args:              takes(1, "one scenario"),
+		ValidArgsFunction: completeWhat(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			sub, err := a.subject(args, f.runFlags)
+			sub, err := a.subject(args, f.source, defaultRun)
 			if err != nil {
 				return err
 			}
@@ -57,8 +60,7 @@ from the catalogue.
 			return a.shrink(ctx, sub, f)
 		},
 	}
-	cmd.Flags().StringVar(&f.space, "space", "", "shrink the scenario that --seed stands for in this `space`: "+spaceNames())
-	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "the `number` of the scenario in --space")
+	f.source.flags(cmd, "shrink")
 	cmd.Flags().StringVar(&f.keep, "keep", "", "the `invariant` that must go on breaking, I1 to I7; otherwise the first, or the first that is a bug")
 	cmd.Flags().IntVar(&f.nodes, "nodes", 1, "leave at least so `many` nodes")
 	cmd.Flags().IntVar(&f.clients, "clients", 1, "leave at least so `many` clients")
@@ -69,9 +71,10 @@ from the catalogue.
 
 // check refuses options that mean nothing.
 func (f *shrinkFlags) check(cmd *cobra.Command) error {
+	if err := f.source.check(cmd); err != nil {
+		return err
+	}
 	switch {
-	case cmd.Flags().Changed("seed") && f.space == "":
-		return errors.New("--seed needs --space: a seed means something only in its space")
 	case f.nodes < 1:
 		return fmt.Errorf("--nodes %d: must be at least 1", f.nodes)
 	case f.clients < 1:
@@ -98,7 +101,9 @@ func (a *app) shrink(ctx context.Context, sub subject, f shrinkFlags) error {
 		return written(err)
 	}
 	least := sim.Space{}.Nodes(f.nodes, f.nodes).Clients(f.clients, f.clients)
+	bar := a.waiting("shrinking; Ctrl-C ends it with the smallest so far")
 	small, how, err := a.smaller(ctx, least, sub, broken)
+	bar.done()
 	if err != nil {
 		return err
 	}

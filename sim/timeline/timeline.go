@@ -70,6 +70,14 @@ func (p *page) para(head, text string) {
 	}
 }
 
+// Para writes text in lines of at most 80 columns, the first after head, the
+// others indented by as much. Whatever in it is no text for people is left out.
+func Para(w io.Writer, head, text string) error {
+	var p page
+	p.para(head, clean(text))
+	return p.writeTo(w)
+}
+
 func (p *page) writeTo(w io.Writer) error {
 	_, err := p.Buffer.WriteTo(w)
 	return err

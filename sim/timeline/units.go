@@ -68,6 +68,16 @@ func length(d time.Duration) string {
 	return decimals((u+5e5)/1e6) + hold + "s"
 }
 
+// Margin writes a margin or another signed duration in the unit that suits it,
+// rounded to three decimals: "−667.231 ms".
+func Margin(d time.Duration) string {
+	text := strings.ReplaceAll(length(d), hold, " ")
+	if d < 0 {
+		return "−" + text
+	}
+	return text
+}
+
 // decimals writes thousandths, without zeros at the end.
 func decimals(u uint64) string {
 	text := fmt.Sprintf("%d.%03d", u/1e3, u%1e3)

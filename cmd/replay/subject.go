@@ -1,0 +1,206 @@
+package main
+
+// What a command is about: a scenario, from wherever it comes and however the
+// command line changes it.
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"driftlock/sim"
+	"driftlock/sim/flawed"
+	"driftlock/sim/spell"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+)
+
+// subject is a scenario to run, what it is called and how to run it again.
+type subject struct {
+	sc   sim.Scenario
+	name string
+	argv []string
+}
+
+// whatIs explains the argument that names a scenario.
+const whatIs = `WHAT is a scenario file, the name of a scenario of the catalogue, SPACE:SEED for
+the scenario that a seed of a space stands for, or - for standard input.`
+
+// source is the flags that say which scenario, and what to change in it.
+type source struct {
+	space string
+	seed  uint64
+	edits
+}
+
+// edits is the flags that change a scenario.
+type edits struct {
+	set  []string
+	with string
+	lock string
+}
+
+func (s *source) flags(cmd *cobra.Command, does string) {
+	cmd.Flags().StringVar(&s.space, "space", "", does+" the scenario that --seed stands for in this `space`: "+spaceNames())
+	cmd.Flags().Uint64Var(&s.seed, "seed", 1, "the `number` of the scenario in --space")
+	s.edits.flags(cmd)
+	cmd.RegisterFlagCompletionFunc("space", completeSpaces)
+}
+
+func (e *edits) flags(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&e.set, "set", nil, "give a field of the scenario another value, as in lock.factor=0.08 or\nnodes.C.clock.rate=+1/12: a `PATH=VALUE`; again for more")
+	cmd.Flags().StringVar(&e.with, "with", "", "change it as its `remedy` of that name says")
+	cmd.Flags().StringVar(&e.lock, "lock", "", "run this `lock` in it: redlock, or one with faults, such as no-buffer,half-quorum")
+	cmd.RegisterFlagCompletionFunc("set", completePaths)
+	cmd.RegisterFlagCompletionFunc("with", completeRemedies)
+	cmd.RegisterFlagCompletionFunc("lock", completeLocks)
+}
+
+// check refuses options that mean nothing.
+func (s *source) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("seed") && s.space == "" {
+		return errors.New("--seed needs --space: a seed means something only in its space")
+	}
+	return nil
+}
+
+// subject finds the scenario that a command line asks for, and changes it. Args
+// has one argument at most; without any it is otherwise, of the catalogue.
+func (a *app) subject(args []string, s source, otherwise string) (subject, error) {
+	var sub subject
+	var err error
+	switch {
+	case s.space != "" && len(args) > 0:
+		return subject{}, fmt.Errorf("%q and --space: one of them, please", args[0])
+	case s.space != "":
+		sub, err = a.seeded(s.space, s.seed)
+	case len(args) == 0:
+		sub, err = a.catalogued(otherwise)
+	default:
+		sub, err = a.find(args[0])
+	}
+	if err != nil {
+		return subject{}, err
+	}
+	return s.edits.change(sub)
+}
+
+// find is the scenario that an argument names.
+func (a *app) find(arg string) (subject, error) {
+	if arg == "-" {
+		sc, err := sim.ParseFrom("standard input", a.in)
+		return a.named(sc, "standard input", []string{"run", "-"}), badFile(err)
+	}
+	if space, seed, ok := strings.Cut(arg, ":"); ok {
+		if n, err := strconv.ParseUint(seed, 10, 64); err == nil && fileMissing(arg) {
+			return a.seeded(space, n)
+		}
+	}
+	sc, err := sim.Load(arg)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, known := catalogue()[arg]; known {
+			return a.catalogued(arg)
+		}
+		return subject{}, fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
+			spell.Hint(arg, names(catalogue())), command(a.argv("scenarios")))
+	}
+	return a.named(sc, arg, []string{"run", arg}), badFile(err)
+}
+
+func fileMissing(file string) bool {
+	_, err := os.Stat(file)
+	return err != nil
+}
+
+// seeded is the scenario that a seed of a space stands for.
+func (a *app) seeded(space string, seed uint64) (subject, error) {
+	sp, err := sim.FindSpace(space)
+	if err != nil {
+		return subject{}, fmt.Errorf("--space: %w", err)
+	}
+	return a.named(sim.Generate(sp, seed), fmt.Sprintf("%s-%d", space, seed),
+		[]string{"run", "--space", space, "--seed", strconv.FormatUint(seed, 10)}), nil
+}
+
+func (a *app) named(sc sim.Scenario, otherwise string, argv []string) subject {
+	name := sc.Name
+	if name == "" {
+		name = otherwise
+	}
+	return subject{sc, name, a.argv(argv...)}
+}
+
+// argv is a command line of this program.
+func (a *app) argv(args ...string) []string { return append(a.self[:len(a.self):len(a.self)], args...) }
+
+// badFile adds to an error about what a scenario file says where the format is
+// explained.
+func badFile(err error) error {
+	if _, ok := errors.AsType[*sim.FieldError](err); ok {
+		return &failure{status: statusMisuse, err: err, next: []string{"help", "scenario"}}
+	}
+	return err
+}
+
+// any says whether something is to be changed.
+func (e *edits) any() bool { return e.with != "" || e.lock != "" || len(e.set) > 0 }
+
+// change applies the remedy, then the lock, then the fields.
+func (e *edits) change(sub subject) (_ subject, err error) {
+	if !e.any() {
+		return sub, nil
+	}
+	argv := sub.argv[:len(sub.argv):len(sub.argv)]
+	if e.with != "" {
+		if sub.sc, err = sub.sc.WithRemedy(e.with); err != nil {
+			return sub, fmt.Errorf("--with: %w", err)
+		}
+		argv = append(argv, "--with", e.with)
+	}
+	if e.lock != "" {
+		if err := e.locked(&sub.sc); err != nil {
+			return sub, fmt.Errorf("--lock: %w", err)
+		}
+		argv = append(argv, "--lock", e.lock)
+	}
+	set := make(map[string]jsontext.Value)
+	for _, s := range e.set {
+		path, text, ok := strings.Cut(s, "=")
+		if !ok {
+			return sub, fmt.Errorf("--set %q: PATH=VALUE is expected, such as lock.factor=0.08", s)
+		}
+		if set[path], err = sub.sc.Value(path, text); err != nil {
+			return sub, fmt.Errorf("--set %w", err)
+		}
+		argv = append(argv, "--set", s)
+	}
+	if len(set) > 0 || e.lock != "" {
+		if sub.sc, err = sub.sc.With(set); err != nil {
+			return sub, fmt.Errorf("--set %w", err)
+		}
+		if _, expects := set["expect"]; !expects {
+			sub.sc.Expect = nil // what it expects is said of the scenario as it was
+		}
+	}
+	return subject{sub.sc, sub.name, argv}, nil
+}
+
+// locked puts the lock that was asked for in a scenario.
+func (e *edits) locked(sc *sim.Scenario) error {
+	if e.lock == "redlock" {
+		sc.Lock.Kind, sc.Lock.Flaws = "", nil
+		return nil
+	}
+	flaws := strings.Split(e.lock, ",")
+	for _, f := range flaws {
+		if !slices.Contains(flawed.Flaws(), flawed.Flaw(f)) {
+			return fmt.Errorf("no lock and no fault of one is called %q%s", f, spell.Hint(f, lockNames()))
+		}
+	}
+	sc.Lock.Kind, sc.Lock.Flaws = "flawed", flaws
+	return nil
+}
