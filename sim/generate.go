@@ -266,6 +266,8 @@ func (g *drafter) offset(name string, any bool) clock.Duration {
 	phase := g.span(name+".offset.phase", 0, 999_999)
 	whole := g.span(name+".offset.ms", -3_600_000, 3_600_000) * 1e6
 	switch {
+	case any && g.blind():
+		return clock.Duration(g.spread(name+".offset.phase", 0, 999_999))
 	case !any || i == 0:
 		return 0
 	case i == 1:
@@ -302,7 +304,9 @@ func (g *drafter) slowestShare(gone clock.Duration) *big.Rat {
 			drift = d
 		}
 	}
-	drift.Mul(drift, big.NewRat(1e6+g.beyond, 1e6))
+	if !g.sp.brink {
+		drift.Mul(drift, big.NewRat(1e6+g.beyond, 1e6))
+	}
 	share := new(big.Rat).Sub(one, drift)
 	if share.Cmp(leastShare) < 0 {
 		return leastShare
@@ -331,7 +335,7 @@ func (g *drafter) rates() {
 	for i := range g.sc.Clients {
 		c := &g.sc.Clients[i]
 		c.Clock.Rate = g.rate(c.Name, &clients, clients.low)
-		if i == slowest || g.sp.certain {
+		if i == slowest && !g.blind() || g.sp.certain {
 			c.Clock.Rate = clients.low
 		}
 	}
@@ -351,7 +355,7 @@ func (g *drafter) rates() {
 // drift that is allowed: one side has all of it, or each a part.
 func (g *drafter) coveredRates() (clients, strict, nonStrict pace) {
 	g.beyond = g.sp.beyond
-	if some := 1000 * g.Int("rate.beyond", 0, g.sp.beyond/1000); g.happens("rate.beyond.less", 3) && !g.sp.certain {
+	if some := 1000 * g.Int("rate.beyond", 0, g.sp.beyond/1000); g.happens("rate.beyond.less", 3) && !g.sp.certain && !g.sp.brink {
 		g.beyond = some
 	}
 	if g.sp.wild { // what drift leaves of the budget is for steps
@@ -362,9 +366,21 @@ func (g *drafter) coveredRates() (clients, strict, nonStrict pace) {
 	if slices.ContainsFunc(g.sc.Nodes, func(n Node) bool { return n.Expiry == node.NonStrict }) {
 		share = g.slowestShare(1e6) // the larger of both
 	}
+	if g.sp.brink {
+		p := brinkOf(share, g.sp.beyond)
+		return p, p, p
+	}
 	slow := g.slowest(share)
 	least, most := new(big.Rat).Mul(slow, share), new(big.Rat).Quo(slow, share)
 	return paceOf(slow, most), paceOf(least, new(big.Rat).Quo(slow, ofStrict)), paceOf(least, most)
+}
+
+// brinkOf is the range 1 ± δ, where δ is beyond ppm more than the δ* that leaves
+// the slowest client its share of the fastest node's rate: (1−δ*)/(1+δ*) = share.
+func brinkOf(share *big.Rat, beyond int64) pace {
+	bound := new(big.Rat).Quo(new(big.Rat).Sub(one, share), new(big.Rat).Add(one, share))
+	bound.Mul(bound, big.NewRat(1e6+beyond, 1e6))
+	return paceOf(new(big.Rat).Sub(one, bound), new(big.Rat).Add(one, bound))
 }
 
 // slowest draws the rate of the slowest client, where the fastest node may run
@@ -415,6 +431,16 @@ func rateOf(r *big.Rat, ppb int64) clock.Rate {
 
 // rate draws one from a range: often exactly the worst, and often 1.
 func (g *drafter) rate(name string, p *pace, worst clock.Rate) clock.Rate {
+	if g.blind() {
+		switch ppb := g.spread(name+".rate.ppb", p.lowPPB, max(p.lowPPB, p.highPPB)); ppb {
+		case p.lowPPB:
+			return p.low
+		case p.highPPB:
+			return p.high
+		default:
+			return clock.Ratio(ppb, 1e9)
+		}
+	}
 	i := g.among(name+".rate", 5, 1, 2)
 	between := g.Int(name+".rate.ppb", p.lowPPB, max(p.lowPPB, p.highPPB))
 	switch {
@@ -455,6 +481,9 @@ func (g *drafter) network() {
 // or none at all: that is the worst for exclusion.
 func (g *drafter) delay(label string) network.Delay {
 	size := max(g.ttl/[]clock.Duration{1000, 10_000, 100, 20, 2}[g.among(label+".delay", 6, 6, 4, 2, 2)], 1)
+	if g.blind() {
+		size = clock.Duration(g.spread(label+".delay.size", 1, int64(g.ttl/2)))
+	}
 	switch g.among(label+".law", 2, 2, 2, 2, 2) {
 	case 1:
 		return network.Delay{Law: network.Constant, Min: size}
@@ -551,6 +580,8 @@ func (g *drafter) cycle(c *Client, key string) (idle clock.Duration) {
 	hold := Step{Do: "hold", Key: key, Percent: 100}
 	if i := g.among(c.Name+".hold", 12, 2, 1); g.sp.certain {
 		release = false
+	} else if g.blind() {
+		hold.Percent = int(g.spread(c.Name+".hold.percent", 1, 100))
 	} else if i == 1 {
 		hold.Percent = percent
 	} else if i == 2 {

@@ -3,13 +3,17 @@ package sim
 // A search runs the seeds of a space side by side. Each job has a Runner of its
 // own and takes the seeds a handful at a time; the handfuls are put back in
 // order before anything of them is told. So what a search finds hangs on its
-// seeds alone, and not on how many jobs it has or which of them is faster.
+// seeds alone, and not on how many jobs it has or which of them is faster, nor on
+// how many machines it is split over: each has every nth handful.
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +28,18 @@ type Search struct {
 	Jobs  int            // how many run side by side, at most 256; 0: one a core
 	Stop  int            // how many breaks are enough; 0: one; below 0: all
 	On    func(Progress) // told now and then, by the goroutine that ranges over Run
+
+	// Guided goes on from the scenarios that came closest to a break (guided.go). A
+	// seed is then the number of a run, and no scenario can be generated from it.
+	Guided bool
+	// Shard, from 1 to Shards, leaves the rest to others: the same search as every
+	// shard of it finds the same breaks.
+	Shard, Shards int
+	// Flaws has the lock be the flawed one, with these faults. A break then counts
+	// only if the lock without them stands the same scenario.
+	Flaws []string
+	// Bugs passes over breaks that an assumption explains which was not kept.
+	Bugs bool
 }
 
 // Progress is how far a search is. It counts seeds in their order: those before
@@ -36,6 +52,16 @@ type Progress struct {
 	Probes Probes        // dangerous states reached
 	Worst  time.Duration // the smallest margin of a lease; means something if Leases > 0
 	Seed   uint64        // in which that was
+
+	close       bool // of runs that held there is a lease
+	closest     time.Duration
+	closestSeed uint64
+}
+
+// Closest is the smallest λ (Lease.Slack) of the runs that held, and in which seed
+// it was: how close they came to a break. Without a lease ok is false.
+func (p Progress) Closest() (slack time.Duration, seed uint64, ok bool) {
+	return p.closest, p.closestSeed, p.close
 }
 
 // Break is a seed in which a promise broke, or that could not be run.
@@ -43,23 +69,50 @@ type Break struct {
 	Seed      uint64
 	Scenario  Scenario
 	Hash      Hash      // of the run's history
-	Violation Violation // the first
+	Violation Violation // the first that counts
+	Unmet     []Unmet   // the assumptions that its scenario does not keep
 	Err       error     // not nil: the run came to nothing, and this is why (ErrStuck, say)
 }
 
 // maxJobs keeps a search that is asked for a million jobs within the memory.
 const maxJobs = 256
 
-// handful is how many seeds a job takes at a time.
+// handful is how many seeds a job takes at a time; a guided search takes an island.
 const handful = 16
+
+func (s *Search) handful() uint64 {
+	if s.Guided {
+		return island
+	}
+	return handful
+}
+
+// Check says what is wrong with the arguments of a search.
+func (s *Search) Check() error {
+	if err := s.Space.Check(); err != nil {
+		return err
+	}
+	if s.Shard < 0 || s.Shards < 0 || s.Shard > s.Shards || s.Shard == 0 && s.Shards > 0 {
+		return fmt.Errorf("shard %d of %d: must be from 1 of 1 on", s.Shard, s.Shards)
+	}
+	for i, f := range s.Flaws {
+		if !slices.Contains(flaws, f) {
+			return fmt.Errorf("no flaw is called %s%s: there are %s", shown(f), didYouMean(f, flaws), strings.Join(flaws, ", "))
+		}
+		if slices.Contains(s.Flaws[:i], f) {
+			return fmt.Errorf("the flaw %s is there twice", f)
+		}
+	}
+	return nil
+}
 
 // Run searches while it is ranged over, and yields breaks in the order of their
 // seeds, whatever Jobs is. It ends after the last seed, after Stop breaks, after
 // a Break with Err, or when ctx ends. A panic of a workload is passed on with
 // its value, and so is runtime.Goexit. Options are those of Run. It panics if
-// the Check of the space fails. No goroutine is left behind.
+// Check fails. No goroutine is left behind.
 func (s Search) Run(ctx context.Context, opts ...Option) iter.Seq[Break] {
-	if err := s.Space.Check(); err != nil {
+	if err := s.Check(); err != nil {
 		panic("sim: " + err.Error())
 	}
 	return func(yield func(Break) bool) {
@@ -84,7 +137,7 @@ func (s Search) Run(ctx context.Context, opts ...Option) iter.Seq[Break] {
 type hunt struct {
 	Search
 	opts []Option
-	next atomic.Uint64 // handful that is taken next
+	next atomic.Uint64 // handful that is taken next, of those of its shard
 	room chan struct{} // a place for each handful that is taken but not yet told of
 	done chan *haul    // has as much room, so that no job ever waits to tell
 }
@@ -98,13 +151,22 @@ type haul struct {
 	exited   bool // a workload called runtime.Goexit
 }
 
-// last is the number of the last handful.
-func (h *hunt) last() uint64 {
+// handfuls is how many there are for this shard.
+func (h *hunt) handfuls() uint64 {
 	seeds := h.Seeds - 1
 	if most := math.MaxUint64 - h.First; h.Seeds == 0 || seeds > most {
 		seeds = most
 	}
-	return seeds / handful
+	last, skip := seeds/h.handful(), uint64(max(h.Shard, 1)-1)
+	if last < skip {
+		return 0
+	}
+	return (last-skip)/uint64(max(h.Shards, 1)) + 1
+}
+
+// begins is the seed, counted from First, at which a handful of this shard begins.
+func (h *hunt) begins(number uint64) uint64 {
+	return (number*uint64(max(h.Shards, 1)) + uint64(max(h.Shard, 1)-1)) * h.handful()
 }
 
 // work runs one handful after the other.
@@ -118,7 +180,7 @@ func (h *hunt) work(ctx context.Context) {
 		case h.room <- struct{}{}:
 		}
 		number := h.next.Add(1) - 1
-		if number > h.last() {
+		if number >= h.handfuls() {
 			return
 		}
 		if !h.try(ctx, r, &haul{number: number}) {
@@ -144,47 +206,99 @@ func (h *hunt) try(ctx context.Context, r *Runner, b *haul) (fine bool) {
 }
 
 func (h *hunt) run(ctx context.Context, r *Runner, b *haul) bool {
-	first := h.First + b.number*handful
-	left := uint64(math.MaxUint64) - first
+	begin := h.begins(b.number)
+	left := uint64(math.MaxUint64) - h.First - begin
 	if h.Seeds > 0 {
-		left = min(left, h.Seeds-1-b.number*handful)
+		left = min(left, h.Seeds-1-begin)
 	}
-	for i := range min(left, handful-1) + 1 {
+	next := h.sampler(h.First + begin)
+	for i := range min(left, h.handful()-1) + 1 {
 		if ctx.Err() != nil {
 			return false
 		}
-		sc := Generate(h.Space, first+i)
+		seed := h.First + begin + i
+		sc, learn := next(i)
+		if len(h.Flaws) > 0 {
+			sc.Lock.Kind, sc.Lock.Flaws = kindFlawed, h.Flaws
+			sc.Name += "-" + strings.Join(h.Flaws, "-")
+		}
 		history, err := r.Run(sc)
 		if err != nil {
-			b.breaks = append(b.breaks, Break{Seed: sc.Seed, Scenario: sc, Err: err})
+			b.breaks = append(b.breaks, Break{Seed: seed, Scenario: sc, Err: err})
 			return false
 		}
-		b.count(&sc, history.Hash(), r.Check())
+		v := r.Check()
+		learn(&sc, v)
+		ran := ranOf(seed, v)
+		found := Break{Seed: seed, Scenario: sc, Hash: history.Hash(), Unmet: slices.Clone(v.Unmet)}
+		broke := h.judge(r, &found, v)
+		if broke {
+			ran.Breaks, ran.close = 1, false
+			b.breaks = append(b.breaks, found)
+		}
+		b.progress.add(&ran)
+		if broke && h.Guided {
+			break // what would come of it breaks alike
+		}
 	}
 	return true
 }
 
-// count adds a run that came to its end.
-func (b *haul) count(sc *Scenario, hash Hash, v *Verdict) {
-	p := &b.progress
-	if margin, ok := v.Margin(); ok && (p.Leases == 0 || margin < p.Worst) {
-		p.Worst, p.Seed = margin, sc.Seed
+// sampler draws the scenarios of a handful, one after the other; what each came to
+// goes to learn.
+func (h *hunt) sampler(first uint64) (next func(i uint64) (sc Scenario, learn func(*Scenario, *Verdict))) {
+	if !h.Guided {
+		return func(i uint64) (Scenario, func(*Scenario, *Verdict)) {
+			return Generate(h.Space, first+i), func(*Scenario, *Verdict) {}
+		}
 	}
-	p.Seeds++
-	p.Leases += len(v.Leases)
-	for i, n := range v.Probes {
-		p.Probes[i] += n
-	}
-	if !v.OK() {
-		p.Breaks++
-		b.breaks = append(b.breaks, Break{Seed: sc.Seed, Scenario: *sc, Hash: hash, Violation: v.Violations[0]})
+	e := newEvolution(h.Space, first)
+	return func(i uint64) (Scenario, func(*Scenario, *Verdict)) {
+		g := e.next(i)
+		sc := g.scenario(h.Space, first+i)
+		return sc, func(sc *Scenario, v *Verdict) { e.learn(g, sc, v) }
 	}
 }
 
-// add counts the seeds of q after those of p.
+// judge says whether a run broke what the search is for, and which violation that
+// is. Afterwards v is gone.
+func (h *hunt) judge(r *Runner, b *Break, v *Verdict) bool {
+	violations := slices.Clone(v.Violations)
+	if h.Bugs {
+		violations = v.Bugs()
+	}
+	if len(h.Flaws) > 0 && len(violations) > 0 {
+		// Of a fault's doing is what does not break without it.
+		sc := b.Scenario
+		sc.Lock.Kind, sc.Lock.Flaws = "", nil
+		if _, err := r.Run(sc); err != nil {
+			return false
+		}
+		broken := r.Check().Broken()
+		violations = slices.DeleteFunc(violations, func(x Violation) bool { return slices.Contains(broken, x.Invariant) })
+	}
+	if len(violations) == 0 {
+		return false
+	}
+	b.Violation = violations[0]
+	return true
+}
+
+// ranOf counts one run, as one that held.
+func ranOf(seed uint64, v *Verdict) Progress {
+	p := Progress{Seeds: 1, Leases: len(v.Leases), Probes: v.Probes, close: len(v.Leases) > 0, closestSeed: seed, Seed: seed}
+	p.Worst, _ = v.Margin()
+	p.closest, _ = v.Slack()
+	return p
+}
+
+// add counts the runs of q too. Of seeds that came equally close the first is named.
 func (p *Progress) add(q *Progress) {
-	if q.Leases > 0 && (p.Leases == 0 || q.Worst < p.Worst) {
+	if q.Leases > 0 && (p.Leases == 0 || q.Worst < p.Worst || q.Worst == p.Worst && q.Seed < p.Seed) {
 		p.Worst, p.Seed = q.Worst, q.Seed
+	}
+	if q.close && (!p.close || q.closest < p.closest || q.closest == p.closest && q.closestSeed < p.closestSeed) {
+		p.close, p.closest, p.closestSeed = true, q.closest, q.closestSeed
 	}
 	p.Seeds += q.Seeds
 	p.Breaks += q.Breaks
@@ -202,7 +316,7 @@ func (h *hunt) gather(ctx context.Context, yield func(Break) bool) {
 	if enough == 0 {
 		enough = 1
 	}
-	for turn := uint64(0); turn <= h.last(); turn++ {
+	for turn := uint64(0); turn < h.handfuls(); turn++ {
 		for early[turn] == nil {
 			select {
 			case <-ctx.Done():

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,11 @@ func TestSearchIsTheSameWithAnyJobs(t *testing.T) {
 		"one":         {Space: DriftWide()},
 		"to the end":  {Space: Canary(), First: 1<<64 - 20, Stop: -1},
 		"beyond that": {Space: Canary(), First: 1<<64 - 20, Seeds: 1000, Stop: -1},
+		"guided":      {Space: brink(10_000), Seeds: 1500, Stop: -1, Guided: true},
+		"guided, one": {Space: brink(10_000), First: 77, Guided: true},
+		"flawed":      {Space: Tame(), Seeds: 300, Stop: -1, Flaws: []string{"release-always-ok"}},
+		"bugs":        {Space: FaultsOf("crash"), Seeds: 300, Stop: -1, Flaws: []string{"no-buffer"}, Bugs: true},
+		"a shard":     {Space: DriftWide(), Seeds: 250, Stop: -1, Shard: 2, Shards: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,6 +65,54 @@ func TestSearchIsTheSameWithAnyJobs(t *testing.T) {
 	}
 }
 
+// TestShardsAreTheWhole: the shards of a search find together what it finds, each
+// in order, and count all of its runs.
+func TestShardsAreTheWhole(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]Search{
+		"sampling": {Space: DriftWide(), First: 5, Seeds: 250, Stop: -1},
+		"guided":   {Space: brink(10_000), Seeds: 1500, Stop: -1, Guided: true},
+		"few":      {Space: Canary(), Seeds: 20, Stop: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var whole Progress
+			s.On = func(p Progress) { whole = p }
+			want := found(s)
+			var got []Break
+			var sum Progress
+			for s.Shard, s.Shards = 1, 4; s.Shard <= 4; s.Shard++ {
+				var part Progress
+				s.On = func(p Progress) { part = p }
+				got = append(got, found(s)...)
+				sum.add(&part)
+			}
+			slices.SortFunc(got, func(a, b Break) int { return cmp.Compare(a.Seed, b.Seed) })
+			if sum.Of = whole.Of; len(want) == 0 || !reflect.DeepEqual(got, want) || sum != whole {
+				t.Errorf("%d breaks and %+v, want %d and %+v", len(got), sum, len(want), whole)
+			}
+		})
+	}
+}
+
+// TestSearchRefuses what makes no sense.
+func TestSearchRefuses(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Search{
+		"shard 0 of 3":           {Shards: 3},
+		"shard 5 of 4":           {Shard: 5, Shards: 4},
+		"shard 1 of 0":           {Shard: 1},
+		"shard -1 of 2":          {Shard: -1, Shards: 2},
+		`(did you mean "no-ttl"`: {Flaws: []string{"no-tll"}},
+		"no-ttl is there twice":  {Flaws: []string{"no-ttl", "no-ttl"}},
+	} {
+		s.Space = DriftWide()
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // TestSearchFinds: each break is that of its seed, nothing is passed over, and
 // the counts are those of the runs.
 func TestSearchFinds(t *testing.T) {
@@ -75,6 +129,9 @@ func TestSearchFinds(t *testing.T) {
 		v := Check(h)
 		if margin, ok := v.Margin(); ok && (want.Leases == 0 || margin < want.Worst) {
 			want.Worst, want.Seed = margin, seed
+		}
+		if slack, any := v.Slack(); any && v.OK() && (!want.close || slack < want.closest) {
+			want.close, want.closest, want.closestSeed = true, slack, seed
 		}
 		want.Leases += len(v.Leases)
 		for i, n := range v.Probes {

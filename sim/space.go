@@ -24,7 +24,10 @@ type Space struct {
 	bound   clock.Drift // of every rate; used unless covered
 	covered bool        // rates by what factor and buffer cover
 	beyond  int64       // how much more drift than that at most, in ppm
+	brink   bool        // every rate within the same ±δ; beyond is how much that is more than δ*
 	certain bool        // nothing that could save a lease: every draw breaks
+
+	sampling Sampling
 
 	off   faults  // classes of faults that do not occur
 	sure  faults  // classes that always do
@@ -59,6 +62,19 @@ func DriftCovered() Space {
 func DriftWide() Space {
 	sp := newSpace("drift-wide", "clocks drift up to 20 % more than factor and buffer cover")
 	sp.covered, sp.beyond = true, 200_000
+	return sp
+}
+
+// Brink is the space of clocks on both sides within ±δ, where δ is beyond ppm more
+// than δ* = (1−s)/(1+s), s = (T(1−f) − b) / (T − g): the symmetric drift that factor
+// and buffer just cover (docs/drift-math.md; f/(2−f) where b and g are 0). At 0
+// nothing breaks in it.
+func Brink(beyond int) Space {
+	sp := newSpace("brink", fmt.Sprintf("every clock within ±δ, %d ppm more than the δ* that factor and buffer cover", beyond))
+	sp.covered, sp.brink, sp.beyond = true, true, int64(beyond)
+	if beyond < 0 || beyond > 1_000_000 {
+		sp.err = fmt.Errorf("%d ppm beyond the bound: must be from 0 to 1000000", beyond)
+	}
 	return sp
 }
 
@@ -126,7 +142,7 @@ func newSpace(name, about string) Space {
 
 // Spaces are those that have a name on the command line.
 func Spaces() []Space {
-	all := []Space{DriftCovered(), DriftWide(), Canary(), Faulty(), Tame()}
+	all := []Space{DriftCovered(), DriftWide(), Brink(10_000), Canary(), Faulty(), Tame()}
 	for i, name := range faultNames {
 		if ofAnySpace&(1<<i) == 0 {
 			all = append(all, FaultsOf(name))
@@ -259,10 +275,15 @@ func (sp Space) Describe() string {
 	switch {
 	case !sp.covered:
 		line("rates", "%v to %v", -sp.bound, sp.bound)
+	case sp.brink:
+		line("rates", "1 ± δ, δ %d ppm more than (1 − s)/(1 + s), s = (T(1−f) − b) / (T − g)", sp.beyond)
 	case sp.beyond == 0:
 		line("rates", "slowest client / fastest node ≥ (T(1−f) − b) / (T − g)")
 	default:
 		line("rates", "1 − slowest client / fastest node ≤ %d.%d × (1 − (T(1−f) − b) / (T − g))", 1+sp.beyond/1e6, sp.beyond/1e5%10)
+	}
+	if sp.sampling != Informed {
+		line("draws", "%v: %s", sp.sampling, sp.sampling.about())
 	}
 	var on []string
 	for i, name := range faultNames {

@@ -112,6 +112,16 @@ func (v Verdict) Margin() (m time.Duration, ok bool) {
 	return m, len(v.Leases) > 0
 }
 
+// Slack is the smallest of the leases (Lease.Slack); ok is false if there was none.
+func (v Verdict) Slack() (s time.Duration, ok bool) {
+	for i, l := range v.Leases {
+		if i == 0 || l.Slack() < s {
+			s = l.Slack()
+		}
+	}
+	return s, len(v.Leases) > 0
+}
+
 // Gap is the smallest gap between two trusts that overlap, below 0; ok is false if
 // none do: I1 held.
 func (v Verdict) Gap() (gap time.Duration, ok bool) {

@@ -28,6 +28,7 @@ const (
 	Choice                          // hash of a label: a choice in generating a scenario
 	RequestSlow                     // client, node, nth request
 	ReplySlow                       // client, node, nth reply
+	Evolution                       // the first run of an island: a Stream
 )
 
 // Odd numbers without a pattern: the fractional parts of √2, √3, √5, √7 and √11.
