@@ -78,7 +78,7 @@ func spare(l sim.Lease) string {
 }
 
 func (a *Account) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation, tried sim.Factor) {
-	a.Headline = headline(v, x)
+	a.Headline = Headline(v, x)
 	if x.Lease >= 0 {
 		l := v.Leases[x.Lease]
 		if x.Invariant == sim.I1 && x.Other >= 0 {
@@ -128,8 +128,8 @@ func (a *Account) assumptions(c cast, v sim.Verdict, x sim.Violation) {
 	a.say("Not promised: ", "anything under "+join(what)+".")
 }
 
-// headline says what broke, in words that need no knowledge of the theory.
-func headline(v sim.Verdict, x sim.Violation) string {
+// Headline says what broke, in words that need no knowledge of the theory.
+func Headline(v sim.Verdict, x sim.Violation) string {
 	what := fmt.Sprintf("%v (%s): ", x.Invariant, x.Invariant.Word())
 	switch {
 	case x.Invariant == sim.I2 && x.HasMargin:
@@ -156,7 +156,7 @@ func (a *Account) rest(c cast, v sim.Verdict, shown sim.Violation) {
 		}
 		switch {
 		case len(more) == 1:
-			a.say("Also broken: ", headline(v, more[0])+" (At "+shortest(more[0].At)+".)")
+			a.say("Also broken: ", Headline(v, more[0])+" (At "+shortest(more[0].At)+".)")
 		case len(more) > 1 && most < 0:
 			a.say("Also broken: ", fmt.Sprintf("%v (%s) %s more, by up to %s.", i, i.Word(), times(len(more)), length(most)))
 		case len(more) > 1:

@@ -37,7 +37,7 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 		}
 	}
 	for _, x := range v.Violations {
-		text := strings.TrimSuffix(headline(v, x), ".")
+		text := strings.TrimSuffix(Headline(v, x), ".")
 		if x.Invariant == sim.I2 && x.HasMargin {
 			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
 				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))

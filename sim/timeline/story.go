@@ -161,7 +161,7 @@ func (s *story) step(step int, e sim.Event) {
 	s.remember(e)
 	l := line{step: step, at: e.At, local: e.Local, reads: true}
 	switch {
-	case e.Client >= 0 && !atNode(e.Kind):
+	case e.Client >= 0 && !AtNode(e.Kind):
 		l.who = s.cast.client(int(e.Client), int(e.Proc))
 	case e.Node >= 0:
 		l.who = s.cast.node(int(e.Node))
@@ -192,8 +192,8 @@ func (s *story) step(step int, e sim.Event) {
 	}
 }
 
-// atNode says that an event with a client happened on the node.
-func atNode(k sim.EventKind) bool {
+// AtNode says that an event with a client happened on the node.
+func AtNode(k sim.EventKind) bool {
 	return k == sim.Executed || k == sim.Dropped || k == sim.Answered || k == sim.Holds || k == sim.Stored
 }
 
