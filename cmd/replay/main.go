@@ -55,6 +55,8 @@ type app struct {
 	out  *stream
 	err  *stream
 	self []string // how the program was called, for the commands it prints
+
+	pictures pictures
 }
 
 // failure is an error with the exit status that it leads to; without an error

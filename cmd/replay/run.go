@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,6 +39,7 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 		Example: `  replay run driftlock-drift-wide-24.json
   replay run --space drift --seed 4711 --level all
   replay run --json FILE | jq .margin_ns
+  replay run FILE --html run.html
   replay run chrony-slew --set faults[0].rate=+1/100`,
 		Args:              takes(1, "one scenario"),
 		ValidArgsFunction: completeWhat(1),
@@ -65,13 +67,15 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
 	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, or all for every event")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
+	a.pictures.flags(cmd)
 	return cmd
 }
 
 // written makes an error of a Write one of status 4.
 func written(err error) error {
-	if err == nil {
-		return nil
+	var f *failure
+	if err == nil || errors.As(err, &f) {
+		return err
 	}
 	return &failure{status: statusFault} // execute tells it
 }
@@ -140,8 +144,10 @@ func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) erro
 	if !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {
 		fmt.Fprintln(w, "Note: no client has steps. What a test of code has kept is run by that test, with\n      the command that it printed.")
 	}
-	_, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash)
-	return err
+	if _, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash); err != nil {
+		return err
+	}
+	return a.draw(w, sub, h, v, tried)
 }
 
 // compare tells whether two runs of one scenario were the same.

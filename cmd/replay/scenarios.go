@@ -55,6 +55,13 @@ Exit status: 0 each verdict was the expected one, also where that is a break;
 			if err != nil {
 				return err
 			}
+			runs := len(which)
+			if f.compare || len(args) == 0 {
+				runs = 0
+			}
+			if err := a.pictures.one(runs); err != nil {
+				return err
+			}
 			switch {
 			case f.print:
 				return a.printScenarios(which)
@@ -74,6 +81,7 @@ Exit status: 0 each verdict was the expected one, also where that is a break;
 	cmd.Flags().StringVar(&f.with, "with", "", "run it as its `remedy` of that name would have it")
 	cmd.Flags().BoolVar(&f.compare, "compare", false, "run it beside each of its remedies")
 	cmd.RegisterFlagCompletionFunc("with", completeRemedies)
+	a.pictures.flags(cmd)
 	return cmd
 }
 

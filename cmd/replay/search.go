@@ -71,6 +71,7 @@ ordinary ones.
 	cmd.Flags().IntVar(&f.stop, "stop", 1, "stop after so `many` breaks")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "tell each break as it was found, and not the smallest scenario in which it is left")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a break on standard output; text for people goes to standard error")
+	a.pictures.flags(cmd)
 	return cmd
 }
 

@@ -66,6 +66,7 @@ Without it ` + defaultRun + ` is shrunk.
 	cmd.Flags().IntVar(&f.clients, "clients", 1, "leave at least so `many` clients")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario that is left, and write no file")
+	a.pictures.flags(cmd)
 	return cmd
 }
 

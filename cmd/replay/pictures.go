@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"driftlock/sim"
+	"driftlock/sim/picture"
+
+	"github.com/spf13/cobra"
+)
+
+// pictures are the files in which runs are drawn. A command that draws several gives
+// those after the first a number.
+type pictures struct {
+	html, perfetto string
+	drawn          int
+}
+
+func (p *pictures) wanted() bool { return p.html != "" || p.perfetto != "" }
+
+// flags adds the options of pictures to a command.
+func (p *pictures) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.html, "html", "", "draw the run in this `file`, a page for the browser that needs nothing else")
+	cmd.Flags().StringVar(&p.perfetto, "perfetto", "", "write the run to this `file` as a trace that https://ui.perfetto.dev opens")
+	cmd.MarkFlagFilename("html", "html")
+	cmd.MarkFlagFilename("perfetto", "json")
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return p.check(cmd) }
+}
+
+// check refuses what cannot be drawn before anything is run.
+func (p *pictures) check(cmd *cobra.Command) error {
+	for _, x := range []struct{ flag, file string }{{"--html", p.html}, {"--perfetto", p.perfetto}} {
+		if x.file == "" {
+			continue
+		}
+		if print := cmd.Flags().Lookup("print"); print != nil && print.Changed {
+			return fmt.Errorf("%s and --print, which draws nothing: one of them, please", x.flag)
+		}
+		if x.file == "-" {
+			return fmt.Errorf("%s -: the name of a file is expected", x.flag)
+		}
+		if d, err := os.Stat(filepath.Dir(x.file)); err != nil || !d.IsDir() {
+			return fmt.Errorf("%s %s: there is no folder %s", x.flag, x.file, filepath.Dir(x.file))
+		}
+		if d, err := os.Stat(x.file); err == nil && d.IsDir() {
+			return fmt.Errorf("%s %s: that is a folder; the name of a file is expected", x.flag, x.file)
+		}
+	}
+	if p.html != "" && filepath.Clean(p.html) == filepath.Clean(p.perfetto) {
+		return errors.New("--html and --perfetto name the same file")
+	}
+	return nil
+}
+
+// one refuses pictures of several runs.
+func (p *pictures) one(runs int) error {
+	if p.wanted() && runs != 1 {
+		return errors.New("--html and --perfetto draw one run: a NAME is expected, of one scenario")
+	}
+	return nil
+}
+
+// draw writes the pictures that are wanted of a run, and says where they are.
+func (a *app) draw(w *stream, sub subject, h *sim.History, v sim.Verdict, tried sim.Factor) error {
+	p := &a.pictures
+	if !p.wanted() {
+		return nil
+	}
+	p.drawn++
+	if p.html != "" {
+		o := picture.Options{Title: sub.name, Command: command(sub.argv), Tried: tried}
+		file, err := p.write(p.html, func(w io.Writer) error { return picture.HTML(w, h, v, o) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "Page:   %s (open it in a browser)\n", file)
+	}
+	if p.perfetto != "" {
+		file, err := p.write(p.perfetto, func(w io.Writer) error { return picture.Perfetto(w, h, v) })
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "Trace:  %s (open it at https://ui.perfetto.dev)\n", file)
+	}
+	return nil
+}
+
+// write writes one file. One that was there is replaced, and left alone if that fails.
+func (p *pictures) write(file string, draw func(io.Writer) error) (string, error) {
+	if ext := filepath.Ext(file); p.drawn > 1 {
+		file = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), p.drawn, ext)
+	}
+	f, replaces, err := open(file)
+	if err != nil {
+		return "", fail(statusFault, "%s could not be written: %w", file, err)
+	}
+	err = draw(f)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil && replaces {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		if replaces {
+			os.Remove(f.Name())
+		}
+		return "", fail(statusFault, "%s could not be written: %w", file, err)
+	}
+	return file, nil
+}
+
+// open opens a file to take the place of another, or, where that is no ordinary one,
+// that itself.
+func open(file string) (f *os.File, replaces bool, err error) {
+	if was, err := os.Lstat(file); err == nil && !was.Mode().IsRegular() {
+		f, err = os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+		return f, false, err
+	}
+	f, err = os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	return f, true, err
+}
