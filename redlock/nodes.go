@@ -95,10 +95,14 @@ func addressOf(n Node) string {
 	return n.Name()
 }
 
-// identity is what n is one with: of a Redis node its client.
+// identity is what n is one with: of a Redis node its client, and of another what its
+// method Store says, if it has one.
 func identity(n Node) any {
-	if r, ok := n.(*redisNode); ok {
-		return r.client
+	switch n := n.(type) {
+	case *redisNode:
+		return n.client
+	case interface{ Store() any }:
+		return n.Store()
 	}
 	return n
 }

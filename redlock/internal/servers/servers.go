@@ -1,0 +1,240 @@
+// Package servers starts real stores for tests: redis-server, PostgreSQL and MariaDB,
+// each a process of its own on a free port of the loopback with its data in a temporary
+// folder. It needs no driver.
+package servers
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A Kind is a server program.
+type Kind string
+
+// The kinds, as DRIFTLOCK_REQUIRE names them.
+const (
+	Redis    Kind = "redis"
+	Postgres Kind = "postgres"
+	MariaDB  Kind = "mariadb"
+)
+
+// A Server is one that runs.
+type Server struct {
+	Kind Kind
+	Addr string // host and port
+	dir  string
+	cmd  *exec.Cmd
+	rest sync.WaitGroup // who reads what it says
+}
+
+// ErrMissing says that the machine has no such program.
+var ErrMissing = errors.New("not installed")
+
+// Shared are servers for all tests of a package, each started when it is first wanted.
+// The zero Shared is ready for use; its Stop belongs into TestMain.
+type Shared struct {
+	mu      sync.Mutex
+	servers map[Kind]*Server
+	errs    map[Kind]error
+}
+
+// Server returns the one of a kind. If the program is missing the test is skipped, or
+// fails if DRIFTLOCK_REQUIRE demands it.
+func (s *Shared) Server(t testing.TB, k Kind) *Server {
+	t.Helper()
+	server, err := s.server(k)
+	switch {
+	case errors.Is(err, ErrMissing) && !slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), string(k)):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	return server
+}
+
+func (s *Shared) server(k Kind) (*Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.servers == nil {
+		s.servers, s.errs = map[Kind]*Server{}, map[Kind]error{}
+	}
+	if s.servers[k] == nil && s.errs[k] == nil {
+		s.servers[k], s.errs[k] = Start(k)
+	}
+	return s.servers[k], s.errs[k]
+}
+
+// Stop ends them all.
+func (s *Shared) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.servers {
+		if server != nil {
+			server.Stop()
+		}
+	}
+	s.servers = nil
+}
+
+// Start starts a server and waits until it serves.
+func Start(k Kind) (*Server, error) {
+	dir, err := os.MkdirTemp("", "driftlock-"+string(k)+"-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Kind: k, dir: dir}
+	if err = s.prepare(); err == nil {
+		err = s.Run()
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, fmt.Errorf("%s: %w", k, err)
+	}
+	return s, nil
+}
+
+// prepare makes the folder ready for the first start.
+func (s *Server) prepare() error {
+	switch s.Kind {
+	case Postgres:
+		return s.preparePostgres()
+	case MariaDB:
+		return s.prepareMariaDB()
+	}
+	return nil
+}
+
+// command is how the server is started, and what it says when it serves.
+func (s *Server) command(port string) (cmd *exec.Cmd, ready string, err error) {
+	switch s.Kind {
+	case Postgres:
+		return s.postgres(port)
+	case MariaDB:
+		return s.mariadb(port)
+	}
+	path, err := program("redis-server")
+	if err != nil {
+		return nil, "", err
+	}
+	return exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no"), "Ready to accept connections", nil
+}
+
+// Run starts the server again after Kill, on the port that it had; the first time on one
+// that is free, which another may take before the server does.
+func (s *Server) Run() error {
+	var err error
+	for range 10 {
+		addr := s.Addr
+		if addr == "" {
+			if addr, err = freeAddr(); err != nil {
+				return err
+			}
+		}
+		if err = s.run(addr); err == nil || errors.Is(err, ErrMissing) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Server) run(addr string) error {
+	_, port, _ := net.SplitHostPort(addr)
+	cmd, ready, err := s.command(port)
+	if err != nil {
+		return err
+	}
+	said, out, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	err = cmd.Start()
+	out.Close()
+	if err != nil {
+		said.Close()
+		return err
+	}
+	lines, last := bufio.NewScanner(said), []string{}
+	for lines.Scan() {
+		if last = append(last, lines.Text()); len(last) > 10 {
+			last = last[1:]
+		}
+		if strings.Contains(lines.Text(), ready) {
+			s.rest.Go(func() { // so that it can go on talking; ends with it
+				defer said.Close()
+				for lines.Scan() {
+				}
+			})
+			s.cmd, s.Addr = cmd, addr
+			return nil
+		}
+	}
+	said.Close()
+	return fmt.Errorf("does not start: %v\n%s", cmd.Wait(), strings.Join(last, "\n"))
+}
+
+// Signal sends the server's process a signal.
+func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
+// Kill ends the server as a crash would. Its data stay, for Run.
+func (s *Server) Kill() { s.end(killSignal(s.Kind)) }
+
+// Stop ends the server and deletes its data.
+func (s *Server) Stop() {
+	s.Kill()
+	os.RemoveAll(s.dir)
+}
+
+// end sends a signal and waits for the end, which it hastens after a while.
+func (s *Server) end(sig os.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	s.cmd.Process.Signal(sig)
+	hard := time.AfterFunc(10*time.Second, func() { s.cmd.Process.Kill() })
+	s.cmd.Wait()
+	hard.Stop()
+	s.rest.Wait()
+	s.cmd = nil
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+// program finds a program on the PATH or where Debian puts it.
+func program(name string, places ...string) (string, error) {
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	for _, place := range places {
+		found, _ := filepath.Glob(filepath.Join(place, name))
+		if len(found) > 0 {
+			return found[len(found)-1], nil // the newest
+		}
+	}
+	return "", fmt.Errorf("%w: no %s on the PATH", ErrMissing, name)
+}
+
+// do runs a program to its end.
+func do(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(cmd.Path), err, out)
+	}
+	return nil
+}
