@@ -42,5 +42,5 @@ func (a *app) catalogued(name string) (subject, error) {
 	if err != nil {
 		return subject{}, fail(statusFault, "the catalogue: %w", err)
 	}
-	return subject{sc, name, a.argv("run", name)}, nil
+	return subject{sc: sc, name: name, argv: a.argv("run", name)}, nil
 }

@@ -78,6 +78,22 @@ func lockNames() []string {
 	return list
 }
 
+// completeMachines offers the clients and nodes of the scenario that is there.
+func completeMachines(_ *cobra.Command, args []string, word string) (list []string, _ cobra.ShellCompDirective) {
+	before := word[:strings.LastIndexByte(word, ',')+1]
+	sub, err := new(app).find(append(args, defaultRun)[0])
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, c := range sub.sc.Clients {
+		list = append(list, before+c.Name)
+	}
+	for i := range len(sub.sc.Nodes) + len(sub.sc.Resources) {
+		list = append(list, before+sub.sc.Place(i))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 func completeLocks(_ *cobra.Command, _ []string, word string) (list []string, _ cobra.ShellCompDirective) {
 	before := word[:strings.LastIndexByte(word, ',')+1]
 	for _, name := range lockNames() {

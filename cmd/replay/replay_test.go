@@ -19,24 +19,24 @@ func TestRunsThatDifferAreToldAtTheFirstStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := (&app{err: &stream{}}).history(sc)
+	one, err := (&app{err: &stream{}}).history(subject{sc: sc})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sc.Network.Reply.Delay.Min = clock.Duration(1)
-	two, err := (&app{err: &stream{}}).history(sc)
+	two, err := (&app{err: &stream{}}).history(subject{sc: sc})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b strings.Builder
 	var f *failure
-	if err := compare(&b, one, two); !errors.As(err, &f) || f.status != statusDiffered {
+	if err := compare(&stream{w: &b}, one, two); !errors.As(err, &f) || f.status != statusDiffered {
 		t.Errorf("two different runs: %v, want status %d", err, statusDiffered)
 	}
-	if text := b.String(); !strings.Contains(text, "DIFFER from step ") || !strings.Contains(text, one.Hash().String()) || !strings.Contains(text, two.Hash().String()) {
+	if text := b.String(); !strings.Contains(text, "DIFFER from step #") || !strings.Contains(text, one.Hash().String()) || !strings.Contains(text, two.Hash().String()) {
 		t.Errorf("told as %q", text)
 	}
-	if err := compare(&b, one, one); err != nil {
+	if err := compare(&stream{w: &b}, one, one); err != nil {
 		t.Errorf("a run and itself: %v", err)
 	}
 }

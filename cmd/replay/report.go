@@ -22,6 +22,7 @@ type report struct {
 	Probes     probes      `json:"probes"`
 	Warnings   []string    `json:"warnings,omitempty"`
 	Argv       []string    `json:"argv"`                 // replays the run
+	Record     string      `json:"record,omitempty"`     // the file that the history was written to
 	Expected   *bool       `json:"expected,omitempty"`   // the verdict is the one its file expects
 	Unexpected []string    `json:"unexpected,omitempty"` // how it is not
 }

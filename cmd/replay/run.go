@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"driftlock/sim"
@@ -18,10 +17,12 @@ const defaultRun = "chrony-slew"
 // runFlags are the options of run.
 type runFlags struct {
 	source
-	json  bool
-	twice bool
-	level string
-	print bool
+	json   bool
+	twice  bool
+	print  bool
+	record bool
+	level  string
+	view   timeline.View
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -44,10 +45,6 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 		Args:              takes(1, "one scenario"),
 		ValidArgsFunction: completeWhat(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			level, err := timeline.ParseLevel(f.level)
-			if err != nil {
-				return fmt.Errorf("--level: %w", err)
-			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -59,16 +56,40 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 				_, err := a.out.Write(sub.sc.AppendJSON(nil))
 				return written(err)
 			}
-			return a.runAndTell(sub, f, level)
+			return a.runAndTell(sub, f)
 		},
 	}
 	f.source.flags(cmd, "run")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
-	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, or all for every event")
+	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder; run and diff\nread it")
+	f.viewFlags(cmd)
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	a.pictures.flags(cmd)
 	return cmd
+}
+
+// viewFlags are those that say which part of a run is told.
+func (f *runFlags) viewFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, messages, or all for every event")
+	cmd.Flags().StringSliceVar(&f.view.Only, "only", nil, "tell only of these clients, nodes or keys: `NAMES`, as in c1,A; key:A is a key")
+	cmd.Flags().IntVar(&f.view.From, "from", 0, "begin at this `STEP`")
+	cmd.Flags().IntVar(&f.view.Until, "until", 0, "end at this `STEP`")
+	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{"story", "messages", "all"}, cobra.ShellCompDirectiveNoFileComp
+	})
+	cmd.RegisterFlagCompletionFunc("only", completeMachines)
+}
+
+// check refuses options that mean nothing.
+func (f *runFlags) check(cmd *cobra.Command) (err error) {
+	if f.view.Level, err = timeline.ParseLevel(f.level); err != nil {
+		return fmt.Errorf("--level: %w", err)
+	}
+	if f.print && (f.json || f.record) {
+		return errors.New("--print does not run it: it goes with neither --json nor --record")
+	}
+	return f.source.check(cmd)
 }
 
 // written makes an error of a Write one of status 4.
@@ -80,10 +101,13 @@ func written(err error) error {
 	return &failure{status: statusFault} // execute tells it
 }
 
-// history runs a scenario.
-func (a *app) history(sc sim.Scenario) (*sim.History, error) {
-	bar := a.waiting("running " + sc.Size())
-	h, err := sim.Run(sc, sim.OnPanic(a.tellPanic))
+// history runs a scenario, unless what happened is known.
+func (a *app) history(sub subject) (*sim.History, error) {
+	if sub.recorded != nil {
+		return sub.recorded, nil
+	}
+	bar := a.waiting("running " + sub.sc.Size())
+	h, err := sim.Run(sub.sc, sim.OnPanic(a.tellPanic))
 	bar.done()
 	if err != nil {
 		return nil, fail(statusFault, "the simulator: %w", err)
@@ -96,14 +120,26 @@ func (a *app) history(sc sim.Scenario) (*sim.History, error) {
 func (a *app) tellPanic(p sim.Panic) { fmt.Fprintf(a.err, "replay: %v", p) }
 
 // runAndTell runs a scenario, and tells what happened.
-func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
-	h, err := a.history(sub.sc)
+func (a *app) runAndTell(sub subject, f runFlags) error {
+	if f.twice && sub.recorded != nil {
+		return fmt.Errorf("--twice runs a scenario, and %s is a history: \"replay diff\" compares it with a run of now", sub.name)
+	}
+	h, err := a.history(sub)
 	if err != nil {
 		return err
 	}
+	if err := f.view.Check(h); err != nil {
+		return fmt.Errorf("--only, --from and --until: %w", err)
+	}
 	v := sim.Check(h)
+	r := reportOf(sub.name, v, sub.argv)
+	if f.record {
+		if r.Record, err = keepAs("driftlock-"+fileName(sub.name), ".history", h.Record); err != nil {
+			return fail(statusFault, "the history could not be written: %w", err)
+		}
+	}
 	if f.json {
-		if err := reportOf(sub.name, v, sub.argv).write(a.out); err != nil {
+		if err := r.write(a.out); err != nil {
 			return written(err)
 		}
 	}
@@ -111,14 +147,17 @@ func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
 	if err := a.screen(w, sub, h, v); err != nil {
 		return written(err)
 	}
+	if f.record {
+		fmt.Fprintf(w, "Record: %s\n", command(a.argv("run", r.Record)))
+	}
 	if !f.json {
 		fmt.Fprintln(w)
-		if err := timeline.Write(w, h, v, level, w.style()); err != nil {
+		if err := timeline.Write(w, h, v, f.view, w.style()); err != nil {
 			return written(err)
 		}
 	}
 	if f.twice {
-		again, err := a.history(sub.sc)
+		again, err := a.history(sub)
 		if err != nil {
 			return err
 		}
@@ -135,13 +174,13 @@ func (a *app) runAndTell(sub subject, f runFlags, level timeline.Level) error {
 // screen tells what a run came to, with its hash and how to run it again.
 func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) error {
 	tried := sim.Factor(0)
-	if !v.OK() {
+	if !v.OK() && sub.recorded == nil { // of a history nobody knows what ran
 		tried = remedy(sub.sc, v)
 	}
 	if err := timeline.Screen(w, h, v, tried, w.style()); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {
+	if sub.recorded == nil && !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {
 		fmt.Fprintln(w, "Note: no client has steps. What a test of code has kept is run by that test, with\n      the command that it printed.")
 	}
 	if _, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash); err != nil {
@@ -151,20 +190,16 @@ func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) erro
 }
 
 // compare tells whether two runs of one scenario were the same.
-func compare(w io.Writer, one, two *sim.History) error {
+func compare(w *stream, one, two *sim.History) error {
 	step, same := sim.FirstDifference(one, two)
 	if same {
-		fmt.Fprintf(w, "\nTwice:  the same %d steps, the same hash.\n", one.Len())
-		return nil
+		_, err := fmt.Fprintf(w, "\nTwice:  the same %d steps, the same hash.\n", one.Len())
+		return written(err)
 	}
-	fmt.Fprintf(w, "\nTwice:  the runs DIFFER from step %d on: hashes %s and %s.\n", step, one.Hash(), two.Hash())
-	for i, h := range []*sim.History{one, two} {
-		if step <= h.Len() {
-			fmt.Fprintf(w, "        run %d: %+v\n", i+1, h.Event(step))
-		} else {
-			fmt.Fprintf(w, "        run %d: had ended\n", i+1)
-		}
+	fmt.Fprintf(w, "\nTwice:  the runs have the hashes %s and %s.\n", one.Hash(), two.Hash())
+	if err := parted(w, one, two, step, timeline.Course(one, two)); err != nil {
+		return written(err)
 	}
-	fmt.Fprintln(w, "        A workload that looks at anything but its process (real time, a map's order,\n        a global random source) does this; a built-in one never should.")
+	timeline.Para(w, "", "A workload that looks at anything but its process (real time, a map's order, a global random source) does this; a built-in one never should.")
 	return ended(statusDiffered)
 }

@@ -252,7 +252,7 @@ func expectation(e *sim.Expect) string {
 
 // oneScenario runs one and tells what happened.
 func (a *app) oneScenario(sub subject, asJSON bool) error {
-	h, err := a.history(sub.sc)
+	h, err := a.history(sub)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (a *app) oneScenario(sub subject, asJSON bool) error {
 	}
 	if !asJSON {
 		fmt.Fprintln(w)
-		if err := timeline.Write(w, h, v, timeline.Story, w.style()); err != nil {
+		if err := timeline.Write(w, h, v, timeline.View{}, w.style()); err != nil {
 			return written(err)
 		}
 	}

@@ -146,7 +146,7 @@ func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Brea
 	if err != nil {
 		return err
 	}
-	h, err := a.history(sub.sc)
+	h, err := a.history(sub)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Brea
 	if unkept != nil { // what can be run again is the seed's
 		told, how = sub, ""
 	}
-	if h, err = a.history(told.sc); err != nil {
+	if h, err = a.history(told); err != nil {
 		return err
 	}
 	v := sim.Check(h)

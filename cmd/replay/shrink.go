@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"driftlock/sim"
-	"driftlock/sim/timeline"
 
 	"github.com/spf13/cobra"
 )
@@ -121,7 +120,7 @@ func (a *app) shrink(ctx context.Context, sub subject, f shrinkFlags) error {
 	}
 	small.argv = a.argv("run", file)
 	fmt.Fprintf(w, "%s\n\n", left(how, small))
-	return a.runAndTell(small, runFlags{json: f.json}, timeline.Story)
+	return a.runAndTell(small, runFlags{json: f.json})
 }
 
 // goal is the invariant that is to go on breaking; 0: none breaks.

@@ -4,8 +4,10 @@ package main
 // command line changes it.
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -21,14 +23,16 @@ import (
 
 // subject is a scenario to run, what it is called and how to run it again.
 type subject struct {
-	sc   sim.Scenario
-	name string
-	argv []string
+	sc       sim.Scenario
+	name     string
+	argv     []string
+	recorded *sim.History // of a history that was read: it is not run
 }
 
 // whatIs explains the argument that names a scenario.
-const whatIs = `WHAT is a scenario file, the name of a scenario of the catalogue, SPACE:SEED for
-the scenario that a seed of a space stands for, or - for standard input.`
+const whatIs = `A run is named by a scenario file, a recorded history, the name of a scenario of
+the catalogue, SPACE:SEED for the scenario that a seed of a space stands for, or -
+for standard input.`
 
 // source is the flags that say which scenario, and what to change in it.
 type source struct {
@@ -92,15 +96,14 @@ func (a *app) subject(args []string, s source, otherwise string) (subject, error
 // find is the scenario that an argument names.
 func (a *app) find(arg string) (subject, error) {
 	if arg == "-" {
-		sc, err := sim.ParseFrom("standard input", a.in)
-		return a.named(sc, "standard input", []string{"run", "-"}), badFile(err)
+		return a.read("standard input", []string{"run", "-"}, a.in)
 	}
 	if space, seed, ok := strings.Cut(arg, ":"); ok {
 		if n, err := strconv.ParseUint(seed, 10, 64); err == nil && fileMissing(arg) {
 			return a.seeded(space, n)
 		}
 	}
-	sc, err := sim.Load(arg)
+	f, err := os.Open(arg)
 	if errors.Is(err, os.ErrNotExist) {
 		if _, known := catalogue()[arg]; known {
 			return a.catalogued(arg)
@@ -108,7 +111,27 @@ func (a *app) find(arg string) (subject, error) {
 		return subject{}, fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
 			spell.Hint(arg, names(catalogue())), command(a.argv("scenarios")))
 	}
-	return a.named(sc, arg, []string{"run", arg}), badFile(err)
+	if err != nil {
+		return subject{}, err
+	}
+	defer f.Close()
+	return a.read(arg, []string{"run", arg}, f)
+}
+
+// read reads a scenario or a recorded history.
+func (a *app) read(name string, argv []string, r io.Reader) (subject, error) {
+	b := bufio.NewReaderSize(r, 1<<16)
+	if !sim.IsHistory(b) {
+		sc, err := sim.ParseFrom(name, b)
+		return a.named(sc, name, argv), badFile(err)
+	}
+	h, err := sim.ReadHistory(name, b)
+	if err != nil {
+		return subject{}, badFile(err)
+	}
+	sub := a.named(h.Scenario(), name, argv)
+	sub.recorded = h
+	return sub, nil
 }
 
 func fileMissing(file string) bool {
@@ -131,7 +154,7 @@ func (a *app) named(sc sim.Scenario, otherwise string, argv []string) subject {
 	if name == "" {
 		name = otherwise
 	}
-	return subject{sc, name, a.argv(argv...)}
+	return subject{sc: sc, name: name, argv: a.argv(argv...)}
 }
 
 // argv is a command line of this program.
@@ -153,6 +176,9 @@ func (e *edits) any() bool { return e.with != "" || e.lock != "" || len(e.set) >
 func (e *edits) change(sub subject) (_ subject, err error) {
 	if !e.any() {
 		return sub, nil
+	}
+	if sub.recorded != nil {
+		return sub, errors.New("--with, --lock and --set change a scenario, and a recorded history has happened: take its scenario with run --print")
 	}
 	argv := sub.argv[:len(sub.argv):len(sub.argv)]
 	if e.with != "" {
@@ -186,7 +212,7 @@ func (e *edits) change(sub subject) (_ subject, err error) {
 			sub.sc.Expect = nil // what it expects is said of the scenario as it was
 		}
 	}
-	return subject{sub.sc, sub.name, argv}, nil
+	return subject{sc: sub.sc, name: sub.name, argv: argv}, nil
 }
 
 // locked puts the lock that was asked for in a scenario.

@@ -60,7 +60,7 @@ func story(h *sim.History, v sim.Verdict) string {
 		return ""
 	}
 	var b strings.Builder
-	timeline.Write(&b, h, v, timeline.Story, timeline.Style{})
+	timeline.Write(&b, h, v, timeline.View{}, timeline.Style{})
 	return b.String()
 }
 

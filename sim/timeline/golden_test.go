@@ -23,7 +23,7 @@ func told(t *testing.T, h *sim.History, level Level, st Style) string {
 		t.Fatal(err)
 	}
 	b.WriteByte('\n')
-	if err := Write(&b, h, v, level, st); err != nil {
+	if err := Write(&b, h, v, View{Level: level}, st); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -95,7 +95,7 @@ func TestLinesFit(t *testing.T) {
 	t.Parallel()
 	for file := range stories(t) {
 		h := run(t, load(t, file))
-		for _, level := range []Level{Story, Everything} {
+		for _, level := range []Level{Story, Messages, Everything} {
 			for line := range strings.Lines(told(t, h, level, Style{})) {
 				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
 					t.Errorf("%s: %d columns: %q", file, n, line)
@@ -131,7 +131,7 @@ func TestLogLinesAreShownAndHarmless(t *testing.T) {
 	h := run(t, load(t, "testdata/suspended-client.json"), sim.Do(func(p *sim.Process) {
 		p.Logf("one\x1b[2J\ntwo")
 	}))
-	for _, level := range []Level{Story, Everything} {
+	for _, level := range []Level{Story, Messages, Everything} {
 		text := told(t, h, level, Style{})
 		if strings.Contains(text, "\x1b") || !strings.Contains(text, "logs: one [2J two") {
 			t.Errorf("the log line is told as\n%q", text)

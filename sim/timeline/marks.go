@@ -17,6 +17,7 @@ type mark struct {
 	after bool  // it comes of what happens at that instant
 	text  string
 	tint
+	client, key string // whom it is about
 }
 
 // marksOf finds the instants to mark, in order: where trust ran to its deadline
@@ -25,14 +26,14 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 	var marks []mark
 	for _, l := range v.Leases {
 		if l.RanOut() || l.Margin() < 0 {
-			m := mark{at: l.TrustEnds, text: fmt.Sprintf("%s no longer trusts its lock on %q (%s)", clean(l.Client), l.Key, shortest(l.TrustEnds)), tint: strong}
+			m := mark{at: l.TrustEnds, client: l.Client, key: l.Key, text: fmt.Sprintf("%s no longer trusts its lock on %q (%s)", clean(l.Client), l.Key, shortest(l.TrustEnds)), tint: strong}
 			if client := c.clientIndex(l.Client); client >= 0 {
 				m.local, m.reads = h.ClientReading(client, l.TrustEnds), true
 			}
 			marks = append(marks, m)
 		}
 		if l.RanOut() && l.Margin() >= 0 && l.ExclusionEnds != never {
-			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong,
+			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong, client: l.Client, key: l.Key,
 				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
 		}
 	}
@@ -42,7 +43,7 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
 				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
 		}
-		marks = append(marks, mark{at: x.At, after: x.Invariant != sim.I2, text: "BROKEN " + text, tint: bad})
+		marks = append(marks, mark{at: x.At, after: x.Invariant != sim.I2, text: "BROKEN " + text, tint: bad, client: x.Client, key: x.Key})
 	}
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		switch {
@@ -56,6 +57,13 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 		return 1
 	})
 	return marks
+}
+
+// skipUntil passes over the marks that markUntil would write.
+func (s *story) skipUntil(at int64) {
+	for len(s.marks) > 0 && (s.marks[0].at < at || s.marks[0].at == at && !s.marks[0].after) {
+		s.marks = s.marks[1:]
+	}
 }
 
 // markUntil writes the marks that come before what happens at an instant.

@@ -12,49 +12,37 @@ import (
 	"driftlock/sim/node"
 )
 
-// Level is how much of a run is told.
-type Level int
-
-const (
-	Story      Level = iota // who asked whom, what came of it, and what went wrong
-	Everything              // every event
-)
-
-// ParseLevel reads "story" or "all".
-func ParseLevel(s string) (Level, error) {
-	switch s {
-	case "story":
-		return Story, nil
-	case "all":
-		return Everything, nil
-	}
-	return 0, fmt.Errorf("there is no level %q: story and all are", s)
-}
-
 // Write tells a run step by step: when, in true time; what the machine's own
 // clock said; who; and what happened. Steps are those of the history. Between
 // them stand, without a step, the instants that no machine notices: the end of
-// trust, the end of exclusion, the break of a promise.
-func Write(w io.Writer, h *sim.History, v sim.Verdict, level Level, st Style) error {
-	s := storyOf(h, v, level)
+// trust, the end of exclusion, the break of a promise. The view must be one of
+// this run, see View.Check.
+func Write(w io.Writer, h *sim.History, v sim.Verdict, view View, st Style) error {
+	s := storyOf(h, v, view)
 	s.page.Style = st
 	s.head()
 	s.table()
 	return s.page.writeTo(w)
 }
 
-func storyOf(h *sim.History, v sim.Verdict, level Level) *story {
-	s := &story{h: h, cast: castOf(h.Scenario()), level: level,
+func storyOf(h *sim.History, v sim.Verdict, view View) *story {
+	s := &story{h: h, cast: castOf(h.Scenario()), level: view.Level, part: view.of(h),
 		holds: map[process]sim.Text{}, owner: map[sim.Text]string{},
 		renewing: map[sim.Text]bool{}, at: map[nodeKey]sim.Text{}}
-	s.marks = marksOf(h, s.cast, v)
 	_, s.of = broadcasts(h)
-	for step := 1; step <= h.Len(); step++ {
+	s.marks = slices.DeleteFunc(marksOf(h, s.cast, v), func(m mark) bool { return !s.part.marks(s.cast.clientIndex(m.client), m.key) })
+	for step := 1; step <= s.part.until; step++ {
 		e := h.Event(step)
-		s.markUntil(e.At)
+		if step > s.part.from || step == 1 {
+			s.markUntil(e.At)
+		} else {
+			s.skipUntil(e.At)
+		}
 		s.step(step, e)
 	}
-	s.markUntil(never)
+	if s.part.until == h.Len() {
+		s.markUntil(never)
+	}
 	s.flush()
 	return s
 }
@@ -70,7 +58,7 @@ type Line struct {
 
 // Lines are the rows of the story that Write writes.
 func Lines(h *sim.History, v sim.Verdict, level Level) []Line {
-	s := storyOf(h, v, level)
+	s := storyOf(h, v, View{Level: level})
 	lines := make([]Line, len(s.lines))
 	for i, l := range s.lines {
 		lines[i] = Line{l.step, l.at, l.local, l.reads, strings.ReplaceAll(l.who, hold, " "), l.text, l.tint == bad}
@@ -85,6 +73,7 @@ type line struct {
 	reads     bool // local means something
 	who, text string
 	tint
+	tag string // of two runs beside each other: which
 }
 
 type nodeKey struct {
@@ -100,6 +89,7 @@ type story struct {
 	h     *sim.History
 	cast  cast
 	level Level
+	part  selection
 	of    []*broadcast // by step
 	lines []line
 	marks []mark
@@ -159,6 +149,9 @@ func (s *story) key(t sim.Text) string { return fmt.Sprintf("%q", s.h.Text(t)) }
 // step tells one event.
 func (s *story) step(step int, e sim.Event) {
 	s.remember(e)
+	if !s.part.has(s.h, step, e) {
+		return
+	}
 	l := line{step: step, at: e.At, local: e.Local, reads: true}
 	switch {
 	case e.Client >= 0 && !AtNode(e.Kind):
@@ -169,7 +162,10 @@ func (s *story) step(step int, e sim.Event) {
 	default:
 		l.reads = false
 	}
-	if s.level == Everything {
+	if s.level > Story {
+		if s.level == Messages && inside(e.Kind) {
+			return
+		}
 		l.text = s.everything(e)
 		l.tint = tintOf(e.Kind)
 		s.add(l)
@@ -195,6 +191,15 @@ func (s *story) step(step int, e sim.Event) {
 // AtNode says that an event with a client happened on the node.
 func AtNode(k sim.EventKind) bool {
 	return k == sim.Executed || k == sim.Dropped || k == sim.Answered || k == sim.Holds || k == sim.Stored
+}
+
+// inside says that an event is of a process alone, and no message comes of it.
+func inside(k sim.EventKind) bool {
+	switch k {
+	case sim.Started, sim.Ended, sim.Read, sim.Slept, sim.Wanted:
+		return true
+	}
+	return false
 }
 
 func tintOf(k sim.EventKind) tint {

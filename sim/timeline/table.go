@@ -34,7 +34,9 @@ func (s *story) table() {
 	}
 	width := func(t string) int { return utf8.RuneCountInString(t) }
 	stepW, atW, localW, whoW := width("step"), width("true time"), width("own clock"), width("who")
+	tagW := 0
 	for _, l := range s.lines {
+		tagW = max(tagW, width(l.tag)+min(width(l.tag), 1))
 		stepW = max(stepW, width(fmt.Sprint("#", l.step)))
 		atW = max(atW, width(instant(l.at, decimals)))
 		if l.reads {
@@ -42,7 +44,7 @@ func (s *story) table() {
 		}
 		whoW = max(whoW, min(width(l.who), 10))
 	}
-	s.line(s.paint(faint, fmt.Sprintf("%-*s  %*s  %*s  %s", stepW, "step", atW, "true time", localW, "own clock", "who")))
+	s.line(s.paint(faint, fmt.Sprintf("%-*s%-*s  %*s  %*s  %s", tagW, "", stepW, "step", atW, "true time", localW, "own clock", "who")))
 	for _, l := range s.lines {
 		step, local := "", ""
 		if l.step > 0 {
@@ -58,7 +60,7 @@ func (s *story) table() {
 		if l.step == 0 {
 			who = "──"
 		}
-		head := fmt.Sprintf("%-*s  %*s  %*s  %-*s  ", stepW, step, atW, instant(l.at, decimals), localW, local, whoW, who)
+		head := fmt.Sprintf("%-*s%-*s  %*s  %*s  %-*s  ", tagW, l.tag, stepW, step, atW, instant(l.at, decimals), localW, local, whoW, who)
 		for i, t := range wrap(l.text, columns-width(head)) {
 			if i > 0 {
 				head = strings.Repeat(" ", width(head))
