@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"iter"
 	"time"
 
 	"driftlock/sim/node"
@@ -52,9 +53,9 @@ func (p *Process) forget(key string) {
 func (p *Process) Holds(key string, until time.Time) {
 	owner, value := p.lastSet(key), int64(never)
 	if !until.IsZero() {
-		value = reading(until)
+		value = p.reading(until)
 	}
-	e := Event{Kind: Extended, Key: p.text(key), Owner: owner, Value: value, Nth: milliseconds(p.ttl)}
+	e := Event{Kind: Extended, Key: p.text(key), Owner: owner, Value: value, Nth: milliseconds(time.Duration(p.ttl.Load()))}
 	if b := p.believed(key); b != nil && (owner == 0 || b.owner == owner) {
 		e.Owner, b.until = b.owner, until
 	} else {
@@ -74,10 +75,8 @@ func (p *Process) Holds(key string, until time.Time) {
 // granted says that a token of that owner value was granted to the process, which
 // has neither released nor lost it.
 func (p *Process) granted(owner Text) bool {
-	h := &p.c.w.history
-	for i := len(h.events) - 1; i >= 0; i-- {
-		e := &h.events[i]
-		if e.Owner == owner && int(e.Client) == p.c.id && int(e.Proc) == p.n {
+	for e := range p.backward() {
+		if e.Owner == owner {
 			switch e.Kind {
 			case Granted:
 				return true
@@ -108,14 +107,38 @@ func (p *Process) Fence(key string, n uint64) {
 
 // lastSet is the owner value of the process's last request to set key; 0: none.
 func (p *Process) lastSet(key string) Text {
-	h, k := &p.c.w.history, p.text(key)
-	for i := len(h.events) - 1; i >= 0; i-- {
-		e := &h.events[i]
-		if e.Kind == Asked && e.Key == k && int(e.Client) == p.c.id && int(e.Proc) == p.n && node.Acquires(e.Op) {
+	k := p.text(key)
+	for e := range p.backward() {
+		if e.Kind == Asked && e.Key == k && node.Acquires(e.Op) {
 			return e.Owner
 		}
 	}
 	return 0
+}
+
+// backward yields what the process has done, the last first: at least what it asked
+// for and what it believed.
+func (p *Process) backward() iter.Seq[*Event] {
+	if b := p.c.w.bubble; b != nil {
+		return b.backward(p)
+	}
+	return func(yield func(*Event) bool) {
+		h := &p.c.w.history
+		for i := len(h.events) - 1; i >= 0; i-- {
+			if e := &h.events[i]; int(e.Client) == p.c.id && int(e.Proc) == p.n && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// reading is the reading of the client's clock that t stands for: a reading of it,
+// or in a bubble one of package time, which tells true time there.
+func (p *Process) reading(t time.Time) int64 {
+	if b := p.c.w.bubble; b != nil && t.Year() < 2050 { // a client's clock may be ahead or behind, but not by so much
+		return p.c.clock.at(max(0, int64(t.Sub(b.start))))
+	}
+	return reading(t)
 }
 
 // milliseconds is a TTL as an event tells it.

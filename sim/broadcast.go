@@ -81,7 +81,7 @@ func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout ti
 		now := c.local()
 		w.note(Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(timeout)})
 		if r.p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
-			r.p.ttl = req.TTL // for which Holds then stands
+			r.p.ttl.Store(int64(req.TTL)) // for which Holds then stands
 		}
 		due := c.when(later(now, timeout))
 		for i := range c.lanes {

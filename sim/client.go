@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"driftlock/redlock"
@@ -29,6 +30,7 @@ type lane struct {
 	due   int64  // true time at which the connection gives it up; 0: none is out
 	alarm alarm
 	dirty bool
+	batch *batch // in a bubble
 }
 
 func (c *client) reset(conf *Client) {
@@ -49,6 +51,9 @@ func (c *client) reset(conf *Client) {
 	}
 }
 
+// nextName names the next process that the client starts.
+func (c *client) nextName() string { return fmt.Sprintf("%s/%d", c.conf.Name, len(c.procs)+1) }
+
 // local is what the client's clock says now. Much happens at one instant, so the
 // last reading is kept.
 func (c *client) local() int64 {
@@ -66,6 +71,10 @@ func (l *lane) settle(replies []redlock.Reply) {
 	l.due = 0
 	l.gen += 2 // odd differences are twins that nobody listens to
 	l.c.w.out--
+	if b := l.c.w.bubble; b != nil {
+		b.settle(l, replies)
+		return
+	}
 	l.Settle(replies)
 	l.pump()
 }
@@ -73,10 +82,14 @@ func (l *lane) settle(replies []redlock.Reply) {
 // pump sends all that waits as one batch.
 func (l *lane) pump() {
 	c := l.c
-	reqs := l.Take(time.Duration(c.local()))
-	if reqs == nil {
-		return
+	if reqs := l.Take(time.Duration(c.local())); reqs != nil {
+		l.carry(reqs)
 	}
+}
+
+// carry sends a batch.
+func (l *lane) carry(reqs []*redlock.Request) {
+	c := l.c
 	c.w.out++
 	c.w.send(c, l.Node, reqs, l.gen, nil)
 	l.due = max(1, c.when(later(c.local(), c.w.giveUp())))

@@ -112,6 +112,10 @@ func (t *timer) Reset(d time.Duration) bool {
 
 // fire is the queue.Event of an AfterFunc.
 func (w *world) fire(e queue.Event) {
+	if w.bubble != nil {
+		w.bubble.ring(e)
+		return
+	}
 	t := w.timers[e.A]
 	w.timers[e.A] = nil
 	w.slots = append(w.slots, e.A)

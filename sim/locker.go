@@ -32,13 +32,22 @@ func (p *Process) locker(opts []redlock.Option) redlock.Locker {
 	if p.c.w.sc.Lock.Kind == kindFlawed {
 		return p.flawed()
 	}
-	given := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next)}
+	given := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.rand)}
 	given = append(given, p.c.w.sc.Lock.options()...)
 	l, err := redlock.Over(p.Transport(), append(given, opts...)...)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))
 	}
 	return l
+}
+
+// rand is the process's source of random numbers for its lock.
+func (p *Process) rand() uint64 {
+	if b := p.c.w.bubble; b != nil { // a watch renews on a goroutine of its own
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	return p.stream.Next()
 }
 
 // flawed is a lock with the scenario's faults.

@@ -23,13 +23,14 @@ type Panic struct {
 	steps bool // the scenario says all that was run
 }
 
-// panicked is a panic of the routine with the value v.
-func (r *routine) panicked(v any) *Panic {
-	p := &Panic{Value: v, Process: r.c.conf.Name, Step: r.w.history.Len(), At: r.w.now, Stack: string(debug.Stack())}
-	if r.p != nil {
-		p.Process = r.p.name
+// panicked is a panic with the value v, in a process or, without one, in a timer of
+// a client.
+func (w *world) panicked(c *client, p *Process, v any) *Panic {
+	x := &Panic{Value: v, Process: c.conf.Name, Step: w.history.Len(), At: w.now, Stack: string(debug.Stack())}
+	if p != nil {
+		x.Process = p.name
 	}
-	return p
+	return x
 }
 
 // panicking says whether a panic is on its way up through the caller.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"driftlock/clock"
@@ -14,7 +15,8 @@ import (
 )
 
 // A Workload is ordinary blocking code of one process. It may sleep, lock, read
-// its clock and start other processes through p, and must block on nothing else.
+// its clock and start other processes through p, and must block on nothing else,
+// unless the run is in a bubble (InBubble).
 type Workload func(p *Process)
 
 // A Process is one strand of a client's code. Its methods are for that strand.
@@ -28,10 +30,12 @@ type Process struct {
 	stream  draw.Stream
 	drawn   map[string]uint64
 	beliefs []belief
-	held    int           // how often it has said that it holds a lock
-	ttl     time.Duration // of the acquire or extend under way, or the last
-	counted bool          // among those that have not returned
-	inOwn   bool          // the lock of LockedBy is being made
+	held    int          // how often it has said that it holds a lock
+	ttl     atomic.Int64 // ns, of the acquire or extend under way, or the last
+	counted bool         // among those that have not returned
+	inOwn   bool         // the lock of LockedBy is being made
+	aside   int          // in a bubble: strands beside it, begun by its clock
+	mine    []Event      // in a bubble: its requests and beliefs, for lastSet and granted
 }
 
 func newProcess(c *client, name string, work Workload) *Process {
@@ -58,10 +62,27 @@ func (p *Process) leave() {
 
 func (p *Process) note(e Event) {
 	e.Client, e.Node, e.Proc = int16(p.c.id), -1, int16(p.n)
+	if b := p.c.w.bubble; b != nil {
+		b.note(p, e)
+		return
+	}
 	p.c.w.note(e)
 }
 
-func (p *Process) text(s string) Text { return p.c.w.history.text(s) }
+func (p *Process) text(s string) Text {
+	if b := p.c.w.bubble; b != nil {
+		return b.text(s)
+	}
+	return p.c.w.history.text(s)
+}
+
+// local is what the client's clock says now.
+func (p *Process) local() int64 {
+	if b := p.c.w.bubble; b != nil {
+		return b.local(p.c)
+	}
+	return p.c.local()
+}
 
 // Context ends, with ErrEnded as its cause, when the run does.
 func (p *Process) Context() context.Context { return p.ctx }
@@ -76,12 +97,22 @@ func (p *Process) Name() string { return p.name }
 // Client is the name of the machine it runs on.
 func (p *Process) Client() string { return p.c.conf.Name }
 
-// Clock is the one that the client lives on. Its After, NewTimer and NewTicker
-// panic: a process cannot wait on a channel.
-func (p *Process) Clock() clockwork.Clock { return clientClock{p.c} }
+// Clock is the one that the client lives on. Unless the run is in a bubble, its
+// After, NewTimer and NewTicker panic: a process cannot wait on a channel then.
+func (p *Process) Clock() clockwork.Clock {
+	if b := p.c.w.bubble; b != nil {
+		return bubbleClock{b, p.c, p}
+	}
+	return clientClock{p.c}
+}
 
 // Transport reaches the nodes over the client's connections.
-func (p *Process) Transport() redlock.Transport { return p.c }
+func (p *Process) Transport() redlock.Transport {
+	if b := p.c.w.bubble; b != nil {
+		return bubbleTransport{b.transports[p.c.id], b, p}
+	}
+	return p.c
+}
 
 // Sleep waits for d on the client's clock. It ends early, with the cause, when
 // the run does.
@@ -89,7 +120,11 @@ func (p *Process) Sleep(d time.Duration) error { return clock.Sleep(p.ctx, p.Clo
 
 // Go starts another process on the same client.
 func (p *Process) Go(f Workload) {
-	p.c.w.process(p.c, fmt.Sprintf("%s/%d", p.c.conf.Name, len(p.c.procs)+1), f)
+	if b := p.c.w.bubble; b != nil {
+		b.begin(p, f)
+		return
+	}
+	p.c.w.process(p.c, p.c.nextName(), f)
 }
 
 // Rand is a draw from [0, below) of the process's own: the nth draw with one

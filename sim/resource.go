@@ -39,6 +39,9 @@ func (r *Resource) Write(ctx context.Context) error { return r.WriteFenced(ctx, 
 // WriteFenced is Write with the fence number of a token; 0 is none.
 func (r *Resource) WriteFenced(ctx context.Context, fence uint64) error {
 	c, w := r.p.c, r.p.c.w
+	if w.bubble != nil {
+		return w.bubble.write(ctx, r, fence)
+	}
 	rt := w.running("Write", c)
 	if rt.refused() {
 		return ErrEnded
@@ -46,7 +49,7 @@ func (r *Resource) WriteFenced(ctx context.Context, fence uint64) error {
 	x := w.newCall(rt, 1)
 	defer func() { x.left, rt.call = true, nil; x.free() }()
 	due := c.when(later(c.local(), w.giveUp()))
-	w.write(c, r.n, fence, x)
+	w.write(c, r.n, fence, rt.number(), x)
 	for rt.rang = false; len(x.got) == 0; rt.park(ctx, due, x) {
 		switch {
 		case ctx.Err() != nil:
@@ -70,14 +73,14 @@ type write struct {
 	nth              uint32
 	fence            uint64
 	reply            redlock.Reply
-	call             *call
+	call             redlock.Receiver
 }
 
 // A resource's number on the network comes after the nodes'.
 func (w *world) onNetwork(resource int) int { return len(w.sc.Nodes) + resource }
 
 // write puts a write on the wire.
-func (w *world) write(c *client, resource int, fence uint64, x *call) {
+func (w *world) write(c *client, resource int, fence uint64, proc int16, x redlock.Receiver) {
 	at := w.onNetwork(resource)
 	for len(c.sent) <= at {
 		c.sent = append(c.sent, 0)
@@ -86,7 +89,7 @@ func (w *world) write(c *client, resource int, fence uint64, x *call) {
 	id := int32(len(w.writes))
 	w.writes = append(w.writes, write{client: c.id, resource: resource, nth: c.sent[at], fence: fence, call: x})
 	fate := w.net.Send(w.now, network.Message{Client: c.id, Node: at, Nth: c.sent[at]})
-	e := Event{Kind: Wrote, Client: int16(c.id), Node: int16(at), Proc: w.cur.number(), Nth: c.sent[at], Value: fate.At}
+	e := Event{Kind: Wrote, Client: int16(c.id), Node: int16(at), Proc: proc, Nth: c.sent[at], Value: fate.At}
 	switch {
 	case fate.Lost:
 		e.Value = -1

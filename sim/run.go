@@ -27,7 +27,8 @@ type options struct {
 	of     map[string]Workload
 	locker func(p *Process) redlock.Locker
 	panics func(Panic)
-	most   int // events; 0: maxEvents
+	bubble func(run func(wait func())) // nil: coroutines
+	most   int                         // events; 0: maxEvents
 }
 
 // Do has every client run w instead of its steps.
@@ -65,7 +66,7 @@ func (o *options) workload(c *client) Workload {
 	return steps
 }
 
-// Run runs sc to its end. The error is about the scenario, ErrStuck or ErrTooLong; a broken
+// Run runs sc to its end. The error is about the scenario, ErrStuck, ErrLeft or ErrTooLong; a broken
 // promise is no error here but in the verdict. A panic of a process is passed on
 // with the value it had, and so is runtime.Goexit (which t.FailNow calls); where
 // the process was then, OnPanic tells.
@@ -117,6 +118,9 @@ func (r *Runner) Close() {
 // ErrStuck says that a process blocked on something that is not the simulator's.
 var ErrStuck = errors.New("sim: a process blocks outside of Sleep and Broadcast")
 
+// mayWait says what a process may block on.
+const mayWait = "a process may wait with p.Sleep and clock.Sleep: no channel, mutex or real time"
+
 // watchEvery is how often Run looks whether the world moves.
 const watchEvery = time.Second
 
@@ -153,10 +157,20 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	}
 	w.locker, w.history.most = r.opts.locker, cmp.Or(r.opts.most, maxEvents)
 	w.reset(sc)
+	if r.opts.bubble != nil {
+		if err := bubbleFits(&sc); err != nil {
+			return nil, err
+		}
+		w.bubble = &bubble{w: w}
+	}
 	exited := true
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		if w.bubble != nil {
+			exited = w.bubble.run(r.opts.bubble, r.opts.workload, func() { r.pulse.Add(1) })
+			return
+		}
 		defer w.unwind() // also when a process called Goexit, which has ended this goroutine too
 		w.begin(r.opts.workload)
 		w.loop(func() { r.pulse.Add(1) })
@@ -164,6 +178,9 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	}()
 	if err := r.watch(w, done); err != nil {
 		return nil, err
+	}
+	if b := w.bubble; b != nil && b.left != nil && w.failure == nil {
+		return nil, b.left
 	}
 	w.history.end = w.now
 	r.last = &w.history
@@ -236,10 +253,13 @@ func (r *Runner) watch(w *world, done chan struct{}) error {
 			continue
 		}
 		still++
-		found := w.crew.stacks()
+		found, may := w.crew.stacks(), mayWait
+		if w.bubble != nil {
+			found, may = w.bubble.stacks(), mayBlock
+		}
 		for id, p := range found {
 			if p.blocked && last[id] == p.stack || still > busyLooks {
-				return fmt.Errorf("%w (a process may wait with p.Sleep and clock.Sleep: no channel, mutex or real time):\n%s", ErrStuck, p.stack)
+				return fmt.Errorf("%w (%s):\n%s", ErrStuck, may, p.stack)
 			}
 		}
 		last = make(map[string]string)

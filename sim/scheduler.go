@@ -143,6 +143,15 @@ func (w *world) loop(ping func()) {
 	}
 }
 
+// react has those run whom the last event woke, until all are parked again.
+func (w *world) react() {
+	if w.bubble != nil {
+		w.bubble.gather()
+		return
+	}
+	w.runReady()
+}
+
 // endAll ends the processes' contexts, one by one.
 func (w *world) endAll() {
 	w.note(Event{Kind: Over, Client: -1, Node: -1, Proc: -1})
@@ -153,7 +162,7 @@ func (w *world) endAll() {
 		}
 		for _, p := range c.procs {
 			p.end(ErrEnded)
-			w.runReady()
+			w.react()
 		}
 	}
 }
@@ -206,7 +215,7 @@ func (r *routine) run() {
 	defer func() {
 		if v := recover(); v != nil {
 			if r.w.failure == nil {
-				r.w.failure = r.panicked(v)
+				r.w.failure = r.w.panicked(r.c, r.p, v)
 			}
 		} else if !returned {
 			r.w.drop(r)
@@ -351,6 +360,10 @@ const spinning = "put aside: waits again and again, on a context that has ended 
 
 // wake is a routine's alarm.
 func (w *world) wake(e queue.Event) {
+	if w.bubble != nil {
+		w.bubble.ring(e)
+		return
+	}
 	r := w.routines[e.A]
 	switch {
 	case !r.alarm.rings(w.now) || !r.parked:
@@ -364,6 +377,10 @@ func (w *world) wake(e queue.Event) {
 
 // start begins a process.
 func (w *world) start(p *Process) {
+	if w.bubble != nil {
+		w.bubble.strand(bubbleStrand{p.c, p, false, p.run})
+		return
+	}
 	w.spawn(p.c, p, p.run)
 }
 

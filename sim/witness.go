@@ -74,15 +74,15 @@ func (w *Witness) spoken(key string, t redlock.Token) bool {
 func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
 	until := t.ValidUntil()
 	if _, tells := w.inner.(*redlock.DistributedLock); tells || !until.IsZero() {
-		return reading(until)
+		return w.p.reading(until)
 	}
-	return later(w.p.c.local(), ttl)
+	return later(w.p.local(), ttl)
 }
 
 // wants begins an Acquire.
 func (w *Witness) wants(key string, ttl time.Duration) {
 	w.p.forget(key)
-	w.p.ttl = ttl
+	w.p.ttl.Store(int64(ttl))
 	w.note(Wanted, key, 0, 0, 0, nil)
 }
 
@@ -116,13 +116,13 @@ func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err e
 
 // Extend is redlock.Locker's.
 func (w *Witness) Extend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
-	w.p.ttl = ttl
+	w.p.ttl.Store(int64(ttl))
 	return w.extended(key, t, ttl, w.inner.Extend(ctx, key, t, ttl))
 }
 
 // TryExtend is redlock.Locker's.
 func (w *Witness) TryExtend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
-	w.p.ttl = ttl
+	w.p.ttl.Store(int64(ttl))
 	return w.extended(key, t, ttl, w.inner.TryExtend(ctx, key, t, ttl))
 }
 

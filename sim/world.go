@@ -54,11 +54,12 @@ type world struct {
 	history History
 
 	scheduler
+	bubble *bubble // it drives the run, in the place of the scheduler; nil: the scheduler does
 }
 
 // reset makes the world ready for a run of sc.
 func (w *world) reset(sc Scenario) {
-	w.sc, w.now, w.still, w.seq = sc, 0, 0, 0
+	w.sc, w.now, w.still, w.seq, w.bubble = sc, 0, 0, 0, nil
 	w.queue.Reset()
 	w.keys, w.effort = w.keys[:0], Effort{}
 	w.history.reset(sc)
@@ -209,6 +210,7 @@ func (w *world) deliver() (wakes bool) {
 	case evWake:
 		w.wake(e)
 	case evPoll:
+		w.poll(c)
 	}
 	return true
 }
