@@ -166,6 +166,7 @@ delays, pauses and crashes, the same way every time.
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
+	root.AddCommand(a.tuneCommand())
 	root.AddCommand(topics()...)
 	return root
 }

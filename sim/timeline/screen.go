@@ -16,20 +16,6 @@ func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Sty
 	p := &page{Style: st}
 	c := castOf(h.Scenario())
 	a := Tell(h, v, tried)
-	p.verdict(v, a)
-	if a.lease != nil {
-		p.line("")
-		p.bars(c, v, *a.lease, a.rival)
-	}
-	if a.explained {
-		p.line("")
-	}
-	p.sentences(a)
-	return p.writeTo(w)
-}
-
-// verdict writes what broke, or came closest to it.
-func (p *page) verdict(v sim.Verdict, a Account) {
 	switch {
 	case !v.OK():
 		p.headline(bad, "BROKEN", a.Headline)
@@ -38,13 +24,17 @@ func (p *page) verdict(v sim.Verdict, a Account) {
 	default:
 		p.headline(warn, "HELD", a.Headline)
 	}
-}
-
-// sentences writes why.
-func (p *page) sentences(a Account) {
+	if a.lease != nil {
+		p.line("")
+		p.bars(c, v, *a.lease, a.rival)
+	}
+	if a.explained {
+		p.line("")
+	}
 	for _, s := range a.Sentences {
 		p.para(s.Head, s.Text)
 	}
+	return p.writeTo(w)
 }
 
 func (p *page) headline(t tint, word, text string) {

@@ -151,7 +151,7 @@ func FindPreset(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no clocks are called %q%s: there are %s", name, spell.Hint(name, names), strings.Join(names, ", "))
 }
 
-// fastest are the nodes' clocks, one a node.
+// machines are the nodes' clocks, one a node.
 func (p *Plan) machines() []Machine {
 	if len(p.NodeClocks) == p.Nodes {
 		return p.NodeClocks
@@ -162,3 +162,34 @@ func (p *Plan) machines() []Machine {
 	}
 	return slices.Repeat([]Machine{one}, p.Nodes)
 }
+
+// PresetTable is the presets as a table: what bounds each, the factor that it needs,
+// and what the common 1 % would do, for the plan's other defaults.
+func PresetTable() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", "clocks", "drift", "needs f =", "this TTL", "f = "+Common, "what they are")
+	for _, row := range presetRows() {
+		fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", row[0], row[1], row[2], row[3], row[4], row[5])
+	}
+	return b.String()
+}
+
+// presetRows are the cells of the table.
+func presetRows() (rows [][6]string) {
+	for _, c := range Presets() {
+		p := Plan{}.WithClocks(c).Filled()
+		bound := float64(max(c.Clocks.Rate.High, -c.Clocks.Rate.Low)+c.Clocks.Slew.Rate) / 1e9
+		verdict := "enough, " + times(0.01, p.Rates()) + " of what is needed"
+		if p.Rates() > 0.01 {
+			verdict = "breaks: too little by " + times(p.Rates(), 0.01)
+		}
+		if p.Closed(0) == 0 {
+			verdict = "enough: the buffer alone is"
+		}
+		rows = append(rows, [6]string{c.Name, OfDrift.Text(bound), Decimal(roundUp(p.Rates())), short(p.Closed(0)), verdict, c.About})
+	}
+	return rows
+}
+
+// times is how often b goes into a.
+func times(a, b float64) string { return fmt.Sprintf("%.3g ×", a/b) }

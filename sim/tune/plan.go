@@ -85,13 +85,27 @@ func (p Plan) Filled() Plan {
 	fill(&p.Confidence, 0.95)
 	fill(&p.Runs, 30_000)
 	fill(&p.Seed, 1)
-	fill(&p.Delay, network.Delay{Law: network.Exponential, Min: 200_000, Mean: 300_000, Max: clock.Duration(time.Second)})
+	fill(&p.Delay, p.WithDelay(500_000).Delay)
 	if len(p.NodeClocks) == 0 {
 		p.NodeClocks = []Machine{{}}
 	}
 	if p.Buffer == 0 {
 		p.Buffer = p.buffer()
 	}
+	return p
+}
+
+// WithDelay is the plan with messages that take so long in the mean, each way: two
+// fifths of it at least, the rest exponential.
+func (p Plan) WithDelay(mean clock.Duration) Plan {
+	p.Delay = network.Delay{Law: network.Exponential, Min: mean * 2 / 5, Mean: mean - mean*2/5, Max: max(1, 40*mean)}
+	return p
+}
+
+// WithClocks is the plan with the clocks of a preset.
+func (p Plan) WithClocks(c Preset) Plan {
+	p.Clocks, p.Client, p.NodeClocks = c.Name, c.Clocks, []Machine{c.Clocks}
+	p.Client.Step = Step{} // it lives on a clock that never steps
 	return p
 }
 

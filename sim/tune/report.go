@@ -37,6 +37,7 @@ type Report struct {
 	Asked Price `json:"asked"` // at the plan's
 
 	Confirmed *Confirmation `json:"confirmed,omitempty"`
+	Warnings  []string      `json:"warnings,omitempty"` // what no factor covers
 }
 
 // Basis is why a factor is recommended.
@@ -59,12 +60,13 @@ func (b *Batch) Report() (Report, error) {
 	r.Most, r.Worst = b.worst(false)
 	r.Bare, _ = b.worst(true)
 	b.recommend(&r, curve)
-	at := factorOf(r.Factor)
+	at := FactorOf(r.Factor)
 	asked, _ := sim.ParseFactor(p.Factor) // Check has read it
 	r.Points = []Point{curve.At(0, p.Confidence), curve.At(at, p.Confidence), curve.At(asked, p.Confidence)}
 	r.Shown = Upper(curve.Broken(at), max(1, curve.runs), p.Confidence)
 	r.Allowed = r.Shown <= p.Target
 	r.Price, r.Asked = b.Price(at), b.Price(asked)
+	r.Warnings = p.warnings()
 	granted, leases := 0, 0
 	for i := range b.Runs {
 		if b.Runs[i].Leases > 0 {
@@ -80,8 +82,28 @@ func (b *Batch) Report() (Report, error) {
 	return r, err
 }
 
-// factorOf is a float that is a whole number of parts per billion.
-func factorOf(f float64) sim.Factor { return sim.Factor(math.Round(f * 1e9)) }
+// warnings are of what neither factor nor buffer should cover.
+func (p *Plan) warnings() (list []string) {
+	step := clock.Duration(0)
+	for _, m := range p.machines() {
+		if m.Step.Share > 0 {
+			step = max(step, m.Step.Max)
+		}
+	}
+	if p.gone() > p.Buffer {
+		list = append(list, fmt.Sprintf("the buffer of %v does not cover rounding: a key may live 1 ms less than its TTL", p.Buffer))
+	}
+	if step > 0 && step+p.gone() > p.Buffer {
+		list = append(list, fmt.Sprintf("a step of %v takes as much off every lease, whatever its TTL: the buffer of %v does not cover it; step clocks only while the server is down", step, p.Buffer))
+	}
+	if p.Nodes%2 == 0 {
+		list = append(list, fmt.Sprintf("%d nodes stand no more failures than %d: an odd number is better", p.Nodes, p.Nodes-1))
+	}
+	return list
+}
+
+// FactorOf is a float that is a whole number of parts per billion.
+func FactorOf(f float64) sim.Factor { return sim.Factor(math.Round(f * 1e9)) }
 
 // Decimal is a factor as one writes it: "0.0002".
 func Decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
@@ -132,11 +154,14 @@ type Price struct {
 	Failed  float64 `json:"failed"` // attempts to acquire that came to nothing, the late ones with them
 	TooLate float64 `json:"late"`   // those that won, with no validity left
 	Lost    float64 `json:"lost"`   // holds that were watched and ended before their time
+
+	factor float64
 }
 
 // Price is what a factor costs with the plan's buffer.
 func (b *Batch) Price(f sim.Factor) (price Price) {
 	p := &b.Plan
+	price.factor = float64(f) / 1e9
 	trust := int64(p.ttl()) - int64(math.Ceil(float64(p.ttl())*float64(f)/1e9)) - int64(p.Buffer)
 	usable, grants, late, tries, leases, lost := 0.0, 0, 0, 0, 0, 0
 	for i := range b.Runs {
@@ -159,7 +184,7 @@ func (b *Batch) Price(f sim.Factor) (price Price) {
 	price.Usable = usable / float64(max(1, grants)) / float64(p.ttl())
 	price.TooLate = share(late, tries)
 	price.Failed = share(tries-leases+late, tries)
-	price.Lost = share(lost, len(b.Runs))
+	price.Lost = share(lost, grants+late)
 	return price
 }
 
@@ -172,6 +197,10 @@ type Confirmation struct {
 	Differ   int     `json:"differ"`   // seeds of which the two are not the same: there the factor changed who won
 	Seed     uint64  `json:"seed"`     // of the first that broke; 0: none
 }
+
+// Required is the least factor with which no lease of the i-th run is broken, with
+// the plan's buffer; 9.2 billion times 1 if none below 1 is enough.
+func (b *Batch) Required(i int) sim.Factor { return b.need(&b.Runs[i], b.Plan.Buffer, false) }
 
 // Confirm makes the first n runs again with a factor in place, and compares what
 // breaks with what the curve foretells.
@@ -193,7 +222,7 @@ func (b *Batch) Confirm(ctx context.Context, f float64, n int, on func(done int)
 	}
 	c := &Confirmation{Factor: f, Runs: done}
 	for i := range done {
-		foretold := b.need(&b.Runs[i], p.Buffer, false) > factorOf(f)
+		foretold := b.need(&b.Runs[i], p.Buffer, false) > FactorOf(f)
 		if foretold {
 			c.Foretold++
 		}

@@ -105,7 +105,9 @@ func (p *Plan) short(h *sim.History, v *sim.Verdict, l *sim.Lease, e *lease) (sh
 			blocks++
 		}
 	}
-	first = min(first, l.Lapse)
+	if first = min(first, l.Lapse); p.Hold.Kind == Watched { // a node that missed a renewal says nothing
+		first = l.Lapse
+	}
 	return p.shortOf(h, l, e, l.Lapse), p.shortOf(h, l, e, first), blocks
 }
 

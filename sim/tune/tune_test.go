@@ -85,7 +85,7 @@ func TestCurveIsWhatBreaks(t *testing.T) {
 					t.Fatal(err)
 				}
 				curve := b.Curve(b.Plan.Buffer, false)
-				if got := curve.Broken(factorOf(f)); got != c.Foretold {
+				if got := curve.Broken(FactorOf(f)); got != c.Foretold {
 					t.Errorf("f = %v: the curve has %d broken, run by run they are %d", f, got, c.Foretold)
 				}
 				if c.Differ > 0 {

@@ -1,0 +1,36 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+
+	"driftlock/clock"
+	"driftlock/clock/measure"
+)
+
+// Measured gives a plan the clocks that were measured: each node runs, against the
+// client, anywhere in the interval that was found, and steps as often as it was seen
+// to, by what was seen at most.
+func (p Plan) Measured(r *measure.Result) Plan {
+	servers := r.Measured()
+	p.Nodes, p.Client, p.NodeClocks = len(servers), Machine{}, nil
+	p.Clocks = fmt.Sprintf("as measured on %s", r.Taken.UTC().Format("2006-01-02"))
+	ttl := p.Filled().TTL
+	for _, s := range servers {
+		m := Machine{Rate: Spread{
+			Low:  clock.Drift(math.Floor(s.Rate.Low * float64(clock.PPM))),
+			High: clock.Drift(math.Ceil(s.Rate.High * float64(clock.PPM))),
+		}}
+		for _, step := range s.Steps {
+			size := max(step.By, -step.By)
+			if m.Step.Max = max(m.Step.Max, size); m.Step.Min == 0 || size < m.Step.Min {
+				m.Step.Min = size
+			}
+		}
+		if n := len(s.Steps); n > 0 {
+			m.Step.Share = min(1, float64(n)*float64(ttl)/float64(r.For))
+		}
+		p.NodeClocks = append(p.NodeClocks, m)
+	}
+	return p
+}
