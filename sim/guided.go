@@ -25,11 +25,14 @@ import (
 	"driftlock/sim/draw"
 )
 
+// Island is how many runs an evolution has: in a guided search that begins at seed
+// F the run number F + n·Island is the first of one.
+const Island = 256
+
 const (
-	island    = 256 // runs of one evolution
-	founders  = 16  // of them are drawn as sampling draws them
-	elite     = 4   // from so many of the closest it goes on
-	mutations = 12  // so many at most make a child
+	founders  = 16 // of them are drawn as sampling draws them
+	elite     = 4  // from so many of the closest it goes on
+	mutations = 12 // so many at most make a child
 )
 
 // choice is one that a scenario was drawn by.

@@ -96,7 +96,7 @@ func TestGuidedStaysInItsSpace(t *testing.T) {
 	defer r.Close()
 	e := newEvolution(Tame(), 1)
 	differ := 0
-	for i := range uint64(island) {
+	for i := range uint64(Island) {
 		g := e.next(i)
 		sc := g.scenario(Tame(), i)
 		for _, u := range Assumptions(&sc) {
@@ -116,8 +116,8 @@ func TestGuidedStaysInItsSpace(t *testing.T) {
 			t.Fatalf("run %d: the best are %v", i, e.best)
 		}
 	}
-	if differ < island/2 {
-		t.Errorf("%d of %d children have other clients than their founder", differ, island-founders)
+	if differ < Island/2 {
+		t.Errorf("%d of %d children have other clients than their founder", differ, Island-founders)
 	}
 }
 

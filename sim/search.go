@@ -82,7 +82,7 @@ const handful = 16
 
 func (s *Search) handful() uint64 {
 	if s.Guided {
-		return island
+		return Island
 	}
 	return handful
 }

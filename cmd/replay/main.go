@@ -165,7 +165,7 @@ delays, pauses and crashes, the same way every time.
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.searchCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
+	root.AddCommand(a.runCommand(), a.searchCommand(), a.mergeCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
 	root.AddCommand(a.tuneCommand())
 	root.AddCommand(topics()...)
 	return root

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"driftlock/sim"
+	"driftlock/sim/findings"
 	"driftlock/sim/timeline"
 
 	"github.com/spf13/cobra"
@@ -26,6 +26,7 @@ type searchFlags struct {
 	jobs, stop   int
 	json         bool
 	noShrink     bool
+	hunt         huntFlags
 }
 
 func (a *app) searchCommand() *cobra.Command {
@@ -40,10 +41,19 @@ replays even after the space has changed. Ctrl-C ends it with what was found so
 far. Without arguments it begins at seed 24 of drift-wide, where TTL and clocks are
 ordinary ones.
 
+With --records it goes to its end unless --stop is given, writes each break as it
+was found, and tells it in a line; breaks that are in the file already are passed
+over, and the exit status is of the new ones alone. Shards (--shard 1/4 to 4/4) make
+the runs of one search on several machines; merge joins their records. Before
+anything else 16 seeds of the canary must break.
+
 ` + statusHelp,
 		Example: `  replay search
   replay search --space drift --seeds 100000
   replay search --stop 3 --first 1000
+  replay search --space brink --sampling bounds --guided
+  replay search --space tame --flaw extend-shortens
+  replay search --space faulty --bugs --seeds 1M --shard 2/4 --records shard-2.jsonl
   replay search --json | jq '.argv'`,
 		Args: takes(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,7 +69,14 @@ ordinary ones.
 			if !cmd.Flags().Changed("space") && !cmd.Flags().Changed("first") {
 				f.first = defaultFirst
 			}
-			return a.search(cmd, sp, f)
+			s := sim.Search{Space: sp, Seeds: f.seeds, First: f.first, Jobs: f.jobs, Stop: f.stop}
+			if f.hunt.records != "" && !cmd.Flags().Changed("stop") {
+				s.Stop = -1
+			}
+			if err := f.hunt.prepare(&s); err != nil {
+				return err
+			}
+			return a.search(cmd, s, f)
 		},
 	}
 	cmd.Flags().StringVar(&f.space, "space", defaultSpace, "the `space` to search: "+spaceNames())
@@ -69,34 +86,41 @@ ordinary ones.
 	cmd.RegisterFlagCompletionFunc("space", completeSpaces)
 	cmd.Flags().IntVar(&f.jobs, "jobs", 0, "how `many` run at once; 0: one a core")
 	cmd.Flags().IntVar(&f.stop, "stop", 1, "stop after so `many` breaks")
+	f.hunt.add(cmd)
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "tell each break as it was found, and not the smallest scenario in which it is left")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object a break on standard output; text for people goes to standard error")
 	a.pictures.flags(cmd)
 	return cmd
 }
 
-func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
+func (a *app) search(cmd *cobra.Command, s sim.Search, f searchFlags) error {
 	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	w := a.people(f.json)
-	if _, err := fmt.Fprint(w, "Space "+sp.Describe()); err != nil {
+	if err := canary(sim.Canary()); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprint(w, "Space "+s.Space.Describe()); err != nil {
 		return written(err)
+	}
+	if f.hunt.records != "" {
+		return a.recorded(ctx, w, s, f)
 	}
 	begin := time.Now()
 	bar := a.newProgress(f.seeds, "seeds")
 	var last sim.Progress
-	s := sim.Search{Space: sp, Seeds: f.seeds, First: f.first, Jobs: f.jobs, Stop: f.stop, On: func(p sim.Progress) {
+	s.On = func(p sim.Progress) {
 		last = p
 		bar.at(p.Seeds, worst(p))
-	}}
+	}
 	found := 0
 	for b := range s.Run(ctx, sim.OnPanic(a.tellPanic)) {
 		bar.done()
 		if b.Err != nil {
-			return fail(statusFault, "seed %d of %s: %w", b.Seed, sp.Name(), b.Err)
+			return fail(statusFault, "seed %d of %s: %w", b.Seed, s.Space.Name(), b.Err)
 		}
 		found++
-		if err := a.tellBreak(ctx, w, sp, b, f, time.Since(begin)); err != nil {
+		if err := a.tellBreak(ctx, w, &s, b, f, time.Since(begin)); err != nil {
 			return err
 		}
 	}
@@ -113,10 +137,9 @@ func (a *app) search(cmd *cobra.Command, sp sim.Space, f searchFlags) error {
 	if found > 0 {
 		return ended(statusBroke)
 	}
-	if unseen := unseen(sp, last.Probes); unseen != "" {
-		fmt.Fprintf(w, "Never seen in these runs: %s.\n", unseen)
-	}
-	return nil
+	tally := findings.SumOf(findings.Search{Space: s.Space.Name()}, "", false, last)
+	_, err := fmt.Fprintln(w, held(&tally))
+	return written(err)
 }
 
 // worst is the smallest margin so far.
@@ -127,25 +150,11 @@ func worst(p sim.Progress) string {
 	return fmt.Sprintf("worst margin %s (seed %d)", timeline.Margin(p.Worst), p.Seed)
 }
 
-// unseen are the dangerous states that runs of the space reach, and none of these
-// did: of them the search says nothing.
-func unseen(sp sim.Space, p sim.Probes) string {
-	var list []string
-	for _, state := range sp.Reaches() {
-		if p[state] == 0 {
-			list = append(list, state.String())
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
 // tellBreak explains a break, shrunk unless that is not wanted, and keeps its
 // scenario.
-func (a *app) tellBreak(ctx context.Context, w *stream, sp sim.Space, b sim.Break, f searchFlags, after time.Duration) error {
-	sub, err := a.seeded(sp.Name(), b.Seed)
-	if err != nil {
-		return err
-	}
+func (a *app) tellBreak(ctx context.Context, w *stream, s *sim.Search, b sim.Break, f searchFlags, after time.Duration) error {
+	sp := s.Space
+	sub := a.named(b.Scenario, "", f.hunt.again(s, b.Seed))
 	h, err := a.history(sub)
 	if err != nil {
 		return err
