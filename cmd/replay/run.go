@@ -71,12 +71,12 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 
 // viewFlags are those that say which part of a run is told.
 func (f *runFlags) viewFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: story, messages, or all for every event")
+	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: lanes for the picture alone, story, messages, or all for\nevery event")
 	cmd.Flags().StringSliceVar(&f.view.Only, "only", nil, "tell only of these clients, nodes or keys: `NAMES`, as in c1,A; key:A is a key")
 	cmd.Flags().IntVar(&f.view.From, "from", 0, "begin at this `STEP`")
 	cmd.Flags().IntVar(&f.view.Until, "until", 0, "end at this `STEP`")
 	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"story", "messages", "all"}, cobra.ShellCompDirectiveNoFileComp
+		return timeline.Levels(), cobra.ShellCompDirectiveNoFileComp
 	})
 	cmd.RegisterFlagCompletionFunc("only", completeMachines)
 }
@@ -144,13 +144,13 @@ func (a *app) runAndTell(sub subject, f runFlags) error {
 		}
 	}
 	w := a.people(f.json)
-	if err := a.screen(w, sub, h, v); err != nil {
+	if err := a.show(w, sub, h, v, &f.view); err != nil {
 		return written(err)
 	}
 	if f.record {
 		fmt.Fprintf(w, "Record: %s\n", command(a.argv("run", r.Record)))
 	}
-	if !f.json {
+	if !f.json && f.view.Level > timeline.Lanes {
 		fmt.Fprintln(w)
 		if err := timeline.Write(w, h, v, f.view, w.style()); err != nil {
 			return written(err)
@@ -171,13 +171,22 @@ func (a *app) runAndTell(sub subject, f runFlags) error {
 	return nil
 }
 
-// screen tells what a run came to, with its hash and how to run it again.
+// screen tells in short what a run came to, with its hash and how to run it again.
 func (a *app) screen(w *stream, sub subject, h *sim.History, v sim.Verdict) error {
+	return a.show(w, sub, h, v, nil)
+}
+
+// show is screen, with the lanes of a view if there is one.
+func (a *app) show(w *stream, sub subject, h *sim.History, v sim.Verdict, view *timeline.View) error {
 	tried := sim.Factor(0)
 	if !v.OK() && sub.recorded == nil { // of a history nobody knows what ran
 		tried = remedy(sub.sc, v)
 	}
-	if err := timeline.Screen(w, h, v, tried, w.style()); err != nil {
+	if view == nil {
+		if err := timeline.Screen(w, h, v, tried, w.style()); err != nil {
+			return err
+		}
+	} else if err := timeline.Timeline(w, h, v, tried, *view, w.style()); err != nil {
 		return err
 	}
 	if sub.recorded == nil && !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {

@@ -262,7 +262,7 @@ func (a *app) oneScenario(sub subject, asJSON bool) error {
 		return err
 	}
 	w := a.people(asJSON)
-	if err := a.screen(w, sub, h, v); err != nil {
+	if err := a.show(w, sub, h, v, &timeline.View{}); err != nil {
 		return written(err)
 	}
 	if !asJSON {

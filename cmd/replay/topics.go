@@ -86,7 +86,17 @@ lost, or its own clock reaches the deadline. Nodes exclude others as long as so
 many of them still hold the key that a rival finds no quorum. Trust that is longer
 than exclusion is the break.
 
-` + "--level says how much is told: see \"replay run --help\"."
+Above the story stands the picture of the run: true time runs to the right, each
+machine has a lane, and a legend says what stands in them. It is not to scale: from
+each instant that matters to the next there is room, so that a gap of milliseconds
+is seen beside a lease of ten seconds.
+
+--level lanes    the picture alone
+        story    who asked whom, what came of it, and what went wrong
+        messages every message on its way
+        all      every event
+--only c1,A,k    what these clients, nodes and keys did; key:A is a key
+--from 20 --until 54`
 
 const jsonTopic = `With --json standard output has one JSON object a line, and what is meant for
 people goes to standard error. Of a run:

@@ -37,11 +37,26 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
 		}
 	}
-	for _, x := range v.Violations {
+	for i, x := range v.Violations {
+		alike := func(o sim.Violation) bool {
+			return o.Invariant == x.Invariant && o.At == x.At && o.Client == x.Client && o.Key == x.Key && !o.HasMargin && !x.HasMargin
+		}
+		if slices.ContainsFunc(v.Violations[:i], alike) {
+			continue
+		}
+		more := 0
+		for _, o := range v.Violations[i+1:] {
+			if alike(o) {
+				more++
+			}
+		}
 		text := strings.TrimSuffix(Headline(v, x), ".")
 		if x.Invariant == sim.I2 && x.HasMargin {
 			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
 				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
+		}
+		if more > 0 {
+			text += fmt.Sprintf("; and %s more then", times(more))
 		}
 		marks = append(marks, mark{at: x.At, after: x.Invariant != sim.I2, text: "BROKEN " + text, tint: bad, client: x.Client, key: x.Key})
 	}

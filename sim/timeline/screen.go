@@ -16,6 +16,20 @@ func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Sty
 	p := &page{Style: st}
 	c := castOf(h.Scenario())
 	a := Tell(h, v, tried)
+	p.verdict(v, a)
+	if a.lease != nil {
+		p.line("")
+		p.bars(c, v, *a.lease, a.rival)
+	}
+	if a.explained {
+		p.line("")
+	}
+	p.sentences(a)
+	return p.writeTo(w)
+}
+
+// verdict writes what broke, or came closest to it.
+func (p *page) verdict(v sim.Verdict, a Account) {
 	switch {
 	case !v.OK():
 		p.headline(bad, "BROKEN", a.Headline)
@@ -24,17 +38,13 @@ func Screen(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, st Sty
 	default:
 		p.headline(warn, "HELD", a.Headline)
 	}
-	if a.lease != nil {
-		p.line("")
-		p.bars(c, v, *a.lease, a.rival)
-	}
-	if a.explained {
-		p.line("")
-	}
+}
+
+// sentences writes why.
+func (p *page) sentences(a Account) {
 	for _, s := range a.Sentences {
 		p.para(s.Head, s.Text)
 	}
-	return p.writeTo(w)
 }
 
 func (p *page) headline(t tint, word, text string) {

@@ -13,19 +13,24 @@ import (
 type Level int
 
 const (
-	Story      Level = iota // who asked whom, what came of it, and what went wrong
-	Messages                // and every message on its way
-	Everything              // every event
+	Lanes      Level = iota - 1 // no step by itself: the picture alone, see Timeline
+	Story                       // who asked whom, what came of it, and what went wrong
+	Messages                    // and every message on its way
+	Everything                  // every event
 )
 
-var levels = [...]string{Story: "story", Messages: "messages", Everything: "all"}
+// levels are their names, from Lanes on.
+var levels = []string{"lanes", "story", "messages", "all"}
 
-// ParseLevel reads "story", "messages" or "all".
+// Levels are the names that ParseLevel reads.
+func Levels() []string { return slices.Clone(levels) }
+
+// ParseLevel reads "lanes", "story", "messages" or "all".
 func ParseLevel(s string) (Level, error) {
-	if i := slices.Index(levels[:], s); i >= 0 {
-		return Level(i), nil
+	if i := slices.Index(levels, s); i >= 0 {
+		return Lanes + Level(i), nil
 	}
-	return 0, fmt.Errorf("there is no level %q%s: story, messages and all are", s, spell.Hint(s, levels[:]))
+	return 0, fmt.Errorf("there is no level %q%s: lanes, story, messages and all are", s, spell.Hint(s, levels))
 }
 
 // A View is which part of a run is told. The zero View is its whole story.
