@@ -2,10 +2,8 @@ package picture
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"driftlock/clock"
 	"driftlock/sim"
@@ -126,9 +124,6 @@ func (c *cast) troubles(h *sim.History, said []string) (list []trouble) {
 }
 
 func (c *cast) cutOff(names []string, text string, at clock.Duration, to int64) (list []trouble) {
-	if to != never {
-		text += fmt.Sprintf(" for %v", time.Duration(to-int64(at)))
-	}
 	for _, name := range names {
 		if lane := c.named(name); lane >= 0 {
 			list = append(list, trouble{lane, int64(at), to, "cut", text, -1})

@@ -85,7 +85,7 @@ func (a *Account) broken(h *sim.History, c cast, v sim.Verdict, x sim.Violation,
 			l, a.rival = v.Leases[x.Other], &v.Leases[x.Lease]
 		}
 		a.lease = &l
-		a.Sentences, a.explained = explain(h, c, v, l, tried).sentences(), true
+		a.Sentences, a.explained = explain(h, c, v, x, l, tried).sentences(), true
 	}
 	a.assumptions(c, v, x)
 	a.rest(c, v, x)
@@ -185,11 +185,14 @@ func broke(v sim.Verdict, i sim.Invariant) bool {
 // counts would be too small to be seen, the end of them.
 func (a *Account) window(h *sim.History, c cast, v sim.Verdict) {
 	switch {
-	case a.lease != nil:
+	case a.lease != nil && (v.OK() || v.Violations[0].Invariant <= sim.I2):
 		x := stretchesOf(c, v, *a.lease, a.rival).axis
 		a.From, a.To = x.from, x.to
 	case !v.OK():
 		a.From, a.To = around(h, v.Violations[0].At)
+		if a.lease != nil { // from when it was granted on
+			a.From = min(a.From, a.lease.Granted)
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ type inquiry struct {
 	asked  int64 // true time at which the winning attempt began
 	groups []blocker
 	faults []episode // that touched its holder or its nodes while it mattered
+	wrote  bool      // it is about a write that came too late
 }
 
 // episode is a fault that happened, from begin to end; a momentary one has none.
@@ -58,13 +59,18 @@ type episode struct {
 	span
 }
 
-func explain(h *sim.History, c cast, v sim.Verdict, l sim.Lease, tried sim.Factor) explanation {
+func explain(h *sim.History, c cast, v sim.Verdict, x sim.Violation, l sim.Lease, tried sim.Factor) explanation {
 	q := inquiry{h: h, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
 	q.asked = q.firstAsked()
 	q.faults = q.episodes()
 	var e explanation
 	right := e.nodesEnded(&q)
 	e.holderBelieved(&q)
+	if x.Invariant == sim.I3 {
+		if late := q.wroteLate(x); late != "" {
+			e.holder, q.wrote = append(e.holder, late), true
+		}
+	}
 	e.nodesInTime(&q, right)
 	e.not = append(e.not, q.didNotHappen()...)
 	e.held = q.wouldHaveHeld(v, tried, e.sorts)
@@ -396,7 +402,7 @@ func (q *inquiry) didNotHappen() []string {
 	if len(no) > 0 {
 		text = append(text, strings.ToUpper(no[0][:1])+join(no)[1:]+".")
 	}
-	if q.delays() {
+	if q.delays() && !q.wrote {
 		text = append(text, "Slow messages cannot do this: trust counts from before the first request was sent.")
 	}
 	return text

@@ -40,7 +40,7 @@ function wrong(from, to, r) {
 function tag(text, x, w, y) {
   g.font = 'bold 11px system-ui, sans-serif';
   const wide = g.measureText(text).width + 8;
-  const left = wide < w ? x + (Math.min(w, width - x) - wide) / 2 : Math.max(x - wide - 3, gutter + 2);
+  const left = wide < w ? x + (Math.min(w, width - x) - wide) / 2 : x - wide - 3 > gutter ? x - wide - 3 : x + w + 3;
   g.fillStyle = colors.page;
   g.fillRect(left, y - 7, wide, 14);
   g.fillStyle = colors.danger;
@@ -102,7 +102,7 @@ function drawEvents(seen) {
   for (const r of seen) {
     if (r.sort !== 'lane') continue;
     const list = byLane[r.lane];
-    const y = r.y + 26;
+    const y = r.y + midLane;
     const first = lower(view.from, list);
     const last = lower(view.to, list);
     const heavy = [];
@@ -129,7 +129,7 @@ function drawEvents(seen) {
     for (const i of heavy.concat(crowded ? [] : labelled(list, first, last))) {
       const x = xOf(at[i]);
       const word = markOf[kind[i]][1];
-      if (word && x > free) free = x + write(word, x + 6, y - 8, colors.faint, 90) + 12;
+      if (word && x > free) free = x + write(word, x + 6, y - 10, colors.faint, Math.min(90, width - x - 8)) + 12;
     }
   }
   g.globalAlpha = 1;
@@ -215,6 +215,7 @@ function drawSelection() {
     g.fillStyle = colors.select;
     if (i === view.selected) {
       const x = xOf(at[i]);
+      canvas.dataset.selected = `${i + 1} ${x} ${y - scroll.scrollTop}`; // the step and its place
       g.globalAlpha = 0.5;
       g.fillRect(Math.round(x), scroll.scrollTop, 1, height);
       g.globalAlpha = 1;
@@ -277,9 +278,9 @@ function drawName(r) {
   g.font = 'bold 13px system-ui, sans-serif';
   g.fillStyle = colors.text;
   g.textAlign = 'left';
-  g.fillText(label(name).slice(0, 22), 20, r.y + 14);
+  g.fillText(label(name).slice(0, 22), 20, r.y + 17);
   const about = sort === 'resource' ? 'resource' : `${sort}, ${clock} clock ${off}`;
-  write(about, 20, r.y + 30, off ? colors.warn : colors.faint, gutter - 26);
+  write(about, 20, r.y + 33, off ? colors.warn : colors.faint, gutter - 26);
 }
 
 // drawOverview draws the whole run, small: how much happened when, and where we are.

@@ -60,7 +60,7 @@ function drawLanes(seen) {
       g.fillRect(0, r.y, width, r.height);
     }
     g.fillStyle = colors.line;
-    g.fillRect(gutter, r.y + 26, width - gutter, 1);
+    g.fillRect(gutter, r.y + midLane, width - gutter, 1);
   }
 }
 
@@ -145,15 +145,18 @@ function drawViolations(top) {
   g.globalAlpha = 1;
 }
 
-// drawTroubles shades faults and cuts; one without a length is a line.
+const inOrder = [...troubles].sort((a, b) => a.from - b.from);
+
+// drawTroubles shades faults and cuts, and says what each is; one without a length is
+// a line.
 function drawTroubles(seen) {
   for (const r of seen) {
     if (r.sort !== 'lane') continue;
-    let free = 0;
-    for (const t of troubles) {
-      if (t.lane !== r.lane || t.to < view.from || t.from > view.to) continue;
-      const x = Math.max(xOf(t.from), gutter);
-      const right = Math.min(xOf(Math.min(t.to, view.to)), width);
+    const mine = inOrder.filter((t) => t.lane === r.lane && t.to >= view.from && t.from <= view.to);
+    const leftOf = (t) => Math.max(xOf(t.from), gutter);
+    const rightOf = (t) => Math.min(xOf(Math.min(t.to, view.to)), width);
+    for (const t of mine) {
+      const [x, right] = [leftOf(t), rightOf(t)];
       g.fillStyle = colors.fault;
       g.globalAlpha = t.what === 'cut' ? 0.6 : 1;
       g.fillRect(x, r.y + 1, Math.max(right - x, 3), r.height - 2);
@@ -163,15 +166,21 @@ function drawTroubles(seen) {
         if (t.from >= view.from) g.fillRect(x, y, 1.5, 3);
         if (t.to <= view.to) g.fillRect(right, y, 1.5, 3);
       }
-      const words = t.what === 'cut' ? label(t.text) : label(t.text || t.what);
-      if (x >= free) free = x + 5 + write(words, x + 4, r.y + 9, colors.warn, Math.max(right - x, 260)) + 6;
     }
+    let free = 0;
+    mine.forEach((t, k) => {
+      const x = Math.max(leftOf(t) + 4, free);
+      if (x > Math.max(rightOf(t), leftOf(t) + 5)) return;
+      const room = Math.max((k + 1 < mine.length ? leftOf(mine[k + 1]) : width) - x - 6, rightOf(t) - x - 6);
+      free = x + write(label(t.text || t.what), x, r.y + 9, colors.warn, Math.min(room, width - x - 4)) + 8;
+    });
   }
 }
 
 // write writes text cut to a width, and returns how wide it is.
 function write(text, x, y, color, most) {
-  g.font = '11px system-ui, sans-serif';
+  if (most < 12) return 0;
+  g.font = '12px system-ui, sans-serif';
   let w = g.measureText(text).width;
   while (w > most && text.length > 2) {
     text = text.slice(0, Math.max(1, Math.floor(text.length * most / w) - 2)) + '…';
@@ -187,7 +196,7 @@ function write(text, x, y, color, most) {
 const laneY = new Float64Array(laneCount);
 function placeLanes() {
   laneY.fill(-1);
-  for (const r of rows) if (r.sort === 'lane') laneY[r.lane] = r.y + 26;
+  for (const r of rows) if (r.sort === 'lane') laneY[r.lane] = r.y + midLane;
 }
 
 // ---- messages

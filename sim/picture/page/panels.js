@@ -14,7 +14,7 @@ function fillHead() {
   $('verdict').className = run.ok ? 'held' : 'broken';
   $('headline-text').textContent = label(run.headline);
   for (const [head, text] of run.sentences) {
-    const cause = head.startsWith('Cause') || head.startsWith('BUG') ? 'cause' : '';
+    const cause = /^(Cause|BUG|Flaw)/.test(head) ? 'cause' : '';
     $('why').append(element('dt', head.trim().replace(/:$/, ''), cause), element('dd', label(text), cause));
   }
   $('violation').disabled = !violations.length;
@@ -32,6 +32,7 @@ function select(i, show = true) {
   $('event-text').textContent = i < 0 ? 'Click one, or press →.' : label(sentence(i));
   $('event-clocks').replaceChildren();
   $('event-json').textContent = i < 0 ? '' : jsonOf(i);
+  $('event-more').hidden = i < 0;
   if (i >= 0) {
     for (const [name, text] of clocksOf(i)) $('event-clocks').append(element('dt', name), element('dd', text));
     if (show) reveal(at[i], lane[i]);

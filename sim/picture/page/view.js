@@ -3,6 +3,8 @@
 
 const gutter = 190;
 const axisHeight = 26;
+const laneHeight = 48;
+const midLane = 31; // where the events of a lane lie
 const view = { from: 0, to: end, selected: -1, hovered: -1, query: '', hits: new Int32Array(0) };
 const shortestWindow = 50; // ns
 
@@ -23,15 +25,15 @@ function layOut() {
     for (let c = 0; c < clients; c++) {
       const held = mine.filter((l) => l.client === c);
       if (!held.length) continue;
-      put({ sort: 'trust', key, client: c, leases: held }, 20);
-      put({ sort: 'truth', key, client: c, leases: held }, 20);
+      put({ sort: 'trust', key, client: c, leases: held }, 24);
+      put({ sort: 'truth', key, client: c, leases: held }, 24);
       y += 5;
     }
     y += 3;
   }
   y += 4;
   for (let l = 0; l < laneCount; l++) {
-    if (!hiddenLanes.has(l)) put({ sort: 'lane', lane: l }, 42);
+    if (!hiddenLanes.has(l)) put({ sort: 'lane', lane: l }, laneHeight);
   }
   tall = y + 6;
 }
