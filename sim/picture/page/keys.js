@@ -55,6 +55,7 @@ function onKey(e) {
   }
   if (on === $('search')) {
     if (e.key === 'Enter') {
+      if (view.query !== on.value) search(on.value);
       nextHit(e.shiftKey ? -1 : 1);
       e.preventDefault();
     }

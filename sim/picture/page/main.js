@@ -15,7 +15,11 @@ function listen() {
   on('previous-hit', () => nextHit(-1));
   on('earlier', () => { fillLines(firstLine - part); $('story').scrollTop = 0; });
   on('later', () => { fillLines(firstLine + part); $('story').scrollTop = 0; });
-  $('search').addEventListener('input', () => search($('search').value));
+  let typed = 0;
+  $('search').addEventListener('input', () => {
+    clearTimeout(typed);
+    typed = setTimeout(() => search($('search').value), count > 20000 ? 150 : 0);
+  });
   $('lines').addEventListener('click', (e) => { const li = e.target.closest('li'); if (li) toLine(li); });
   $('lines').addEventListener('keydown', onLineKey);
   for (const t of ['story', 'scenario']) {
