@@ -312,11 +312,11 @@ func (q *inquiry) nodeForgot(g blocker, b sim.Block) string {
 		}
 		switch x.Kind {
 		case "crash":
-			return fmt.Sprintf("%s crashed at %s and was back at %s without the key.", names, shortest(x.from), shortest(b.To))
+			return fmt.Sprintf("%s crashed at %s and %s back at %s without the key.", names, shortest(x.from), was(g), shortest(b.To))
 		case "evict":
 			return fmt.Sprintf("%s evicted the key at %s.", names, shortest(b.To))
 		case "flush":
-			return fmt.Sprintf("%s was flushed at %s.", names, shortest(b.To))
+			return fmt.Sprintf("%s %s flushed at %s.", names, was(g), shortest(b.To))
 		case "failover":
 			return fmt.Sprintf("%s failed over at %s to a replica that was %s behind and did not have the key.", names, shortest(b.To), length(time.Duration(x.By)))
 		}
@@ -479,6 +479,13 @@ func signed(d clock.Duration) string {
 		return "−" + length(time.Duration(d))
 	}
 	return "+" + length(time.Duration(d))
+}
+
+func was(g blocker) string {
+	if len(g.nodes) > 1 {
+		return "were"
+	}
+	return "was"
 }
 
 func pronoun(many bool) string {

@@ -126,7 +126,7 @@ function drawEvents(seen) {
       before = x;
     }
     g.globalAlpha = 1;
-    for (const i of heavy.concat(crowded ? [] : labelled(list, first, last))) {
+    for (const i of crowded ? [] : heavy.concat(labelled(list, first, last))) {
       const x = xOf(at[i]);
       const word = markOf[kind[i]][1];
       if (word && x > free) free = x + write(word, x + 6, y - 10, colors.faint, Math.min(90, width - x - 8)) + 12;

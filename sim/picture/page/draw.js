@@ -91,7 +91,7 @@ function drawAxis() {
   g.fillText('true time', 10, axisHeight / 2);
   g.textAlign = 'center';
   const { list, decimals } = ticks();
-  let last = gutter;
+  let last = gutter - 20;
   for (const t of list) {
     const text = instant(t, decimals) + '\u00a0s';
     const x = xOf(t);
@@ -201,10 +201,12 @@ function placeLanes() {
 
 // ---- messages
 
-const mostArrows = 3000;
+const mostArrows = 1500;
+let tooMany = false;
 
 // drawArrows draws messages: from where they were sent to where they arrived, or as
-// a stub where they did not. Of those that would lie upon each other one is drawn.
+// a stub where they did not. Of those that would lie upon each other one is drawn; of
+// more than can be told apart, only those that a search has found, or that were lost.
 function drawArrows() {
   placeLanes();
   const whole = [[], []]; // faint or not
@@ -212,7 +214,6 @@ function drawArrows() {
   const from = view.from;
   const to = view.to;
   const taken = new Set();
-  let thinned = false;
   for (let k = 0; k < arrowCount; k++) {
     const i = arrowFrom[k];
     if (at[i] > to || !shown[i]) continue;
@@ -225,15 +226,19 @@ function drawArrows() {
     if (y1 < 0 || y2 < 0) continue;
     const x1 = xOf(at[i]);
     const place = (Math.round(x1) * laneCount + lane[i]) * laneCount + other;
-    if (j >= 0 && (taken.has(place) || taken.size > mostArrows)) {
-      thinned = true;
-      continue;
-    }
+    if (j >= 0 && taken.has(place)) continue;
     taken.add(place);
     const dim = view.query && !hit[i] && !(j >= 0 && hit[j]) ? 1 : 0;
     if (j >= 0 || until > 0) whole[dim].push(x1, y1, xOf(until), y2);
     else lost.push(x1, y1, y2);
   }
+  const crowded = taken.size > mostArrows;
+  if (crowded !== tooMany) {
+    tooMany = crowded;
+    status(crowded ? 'Messages: zoom in to see them' : '');
+  }
+  if (crowded) whole[1] = [];
+  if (crowded && (!view.query || whole[0].length > 4 * mostArrows)) whole[0] = [];
   g.lineWidth = 1;
   g.strokeStyle = g.fillStyle = colors.arrow;
   for (const dim of [0, 1]) {
@@ -242,7 +247,6 @@ function drawArrows() {
   }
   g.globalAlpha = 1;
   drawLost(lost);
-  canvas.dataset.thinned = thinned ? 'yes' : '';
 }
 
 function strokeArrows(list, heads) {
