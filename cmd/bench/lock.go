@@ -31,6 +31,7 @@ type row struct {
 	Orphans  int64   `json:"orphans"`
 	Failed   int     `json:"failed"` // cycles, not counted above
 
+	Ratio    float64 `json:"ratio,omitempty"`            // fenced: of the p50 to that of the unfenced
 	Healthy  float64 `json:"healthy_p50_us,omitempty"`   // one node stopped: acquire before that
 	Stuck    int     `json:"stuck_goroutines,omitempty"` // and goroutines more at the end
 	Fairness float64 `json:"fairness,omitempty"`         // contended: 1 if all got as much, 1/n if one got all
@@ -54,6 +55,7 @@ func lockMain(args []string) error {
 	flags := flag.NewFlagSet("bench lock", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object a row")
 	rounds := flags.Int("rounds", 5, "rounds, of which the medians are printed")
+	only := flags.String("table", "", "measure only this table")
 	if err := flags.Parse(args); err != nil {
 		return flag.ErrHelp
 	}
@@ -72,17 +74,28 @@ func lockMain(args []string) error {
 	defer one.stop()
 	b := &lockBench{rounds: *rounds}
 	var rows []row
-	for _, part := range []func() ([]row, error){
-		func() ([]row, error) { return b.free("lock", five, contenders, b.rounds) },
-		func() ([]row, error) { return b.free("lock-one-node", one, onOneNode(), min(b.rounds, 3)) },
-		func() ([]row, error) { return b.contended(five) },
-		func() ([]row, error) { return b.stopped(five) },
-	} {
-		rs, err := part()
+	parts := []struct {
+		table string
+		f     func() ([]row, error)
+	}{
+		{"lock", func() ([]row, error) { return b.free("lock", five, contenders, b.rounds) }},
+		{"lock-one-node", func() ([]row, error) { return b.free("lock-one-node", one, onOneNode(), min(b.rounds, 3)) }},
+		{"lock-fenced", func() ([]row, error) { return b.fenced(five) }},
+		{"lock-contended", func() ([]row, error) { return b.contended(five) }},
+		{"lock-one-node-stopped", func() ([]row, error) { return b.stopped(five) }},
+	}
+	for _, part := range parts {
+		if *only != "" && *only != part.table {
+			continue
+		}
+		rs, err := part.f()
 		if err != nil {
 			return err
 		}
 		rows = append(rows, rs...)
+	}
+	if len(rows) == 0 {
+		return fmt.Errorf("-table %s: there is lock, lock-one-node, lock-fenced, lock-contended and lock-one-node-stopped", *only)
 	}
 	if *asJSON {
 		return printJSON(os.Stdout, rows)
@@ -427,6 +440,7 @@ func printTables(w io.Writer, rows []row) {
 	heads := map[string]string{
 		"lock":                  "acquire + release on five servers, keys of their own",
 		"lock-one-node":         "the same on one server",
+		"lock-fenced":           "acquire on five servers without and with a fence number, 64 keys by turns",
 		"lock-contended":        "eight goroutines want one key on five servers and hold it for 1 ms: acquire",
 		"lock-one-node-stopped": "one of five servers stopped, client timeouts 100 ms: acquire",
 	}
@@ -438,6 +452,8 @@ func printTables(w io.Writer, rows []row) {
 			out.Flush()
 			fmt.Fprintf(w, "\n%s: %s\n", table, heads[table])
 			switch table {
+			case "lock-fenced":
+				fmt.Fprintln(out, "\tp50 µs\tp99 µs\tp50 × unfenced\tallocs\torphans per 100 cycles\t")
 			case "lock-contended":
 				fmt.Fprintln(out, "\tp50 µs\tp99 µs\tcycles/s\tfairness\torphans per 100 cycles\t")
 			case "lock-one-node-stopped":
@@ -448,6 +464,8 @@ func printTables(w io.Writer, rows []row) {
 		}
 		orphans := 100 * float64(r.Orphans) / float64(max(1, r.Cycles))
 		switch table {
+		case "lock-fenced":
+			fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.2f\t%.0f\t%.2f\t\n", r.Name, r.P50, r.P99, r.Ratio, r.Allocs, orphans)
 		case "lock-contended":
 			fmt.Fprintf(out, "%s\t%.0f\t%.0f\t%.0f\t%.2f\t%.2f\t\n", r.Name, r.P50, r.P99, r.Cycles8, r.Fairness, orphans)
 		case "lock-one-node-stopped":

@@ -1,7 +1,7 @@
 // Command bench measures driftlock beside what people would use instead. It is a
 // module of its own, so that the peers are no dependency of the product.
 //
-//	go run . lock [-json] [-rounds n]
+//	go run . lock [-json] [-rounds n] [-table name]
 //	go run . sim [-json] [-rounds n]
 //
 // What it prints are figures of one machine in one run: compare them with each
