@@ -36,14 +36,11 @@ package sqlnode
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -159,17 +156,6 @@ func unsent(replies []redlock.Reply, why error) {
 	for i := range replies {
 		replies[i] = redlock.Reply{Err: fmt.Errorf("%w: %w", redlock.ErrUnsent, why)}
 	}
-}
-
-// rowKey is what a key is stored as: itself, or if it is long its hash. What looks like
-// a hash is hashed too, so that no two keys share a row.
-func rowKey(key string) []byte {
-	const mark = "sha256:"
-	if len(key) <= 255 && !strings.HasPrefix(key, mark) {
-		return []byte(key)
-	}
-	sum := sha256.Sum256([]byte(key))
-	return []byte(mark + hex.EncodeToString(sum[:]))
 }
 
 // check refuses what the table cannot hold.

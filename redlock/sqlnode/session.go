@@ -79,7 +79,7 @@ func (s *session) again(ctx context.Context, f func() error) error {
 // acquire sets the key if it is free and the number, if there is one, is high enough.
 func (s *session) acquire(ctx context.Context, r *redlock.Request) (redlock.Reply, error) {
 	s.fenced.Store(r.Fence > 0)
-	changed, err := s.exec(ctx, s.say.acquire, rowKey(r.Key), []byte(r.Owner), r.TTL.Milliseconds(), int64(r.Fence))
+	changed, err := s.exec(ctx, s.say.acquire, dialect.Key(r.Key), []byte(r.Owner), r.TTL.Milliseconds(), int64(r.Fence))
 	if err != nil {
 		return redlock.Reply{}, err
 	}
@@ -106,7 +106,7 @@ func (s *session) acquire(ctx context.Context, r *redlock.Request) (redlock.Repl
 
 // extend lets the key live for at least the TTL from now.
 func (s *session) extend(ctx context.Context, r *redlock.Request) (redlock.Reply, error) {
-	changed, err := s.exec(ctx, s.say.extend, rowKey(r.Key), []byte(r.Owner), r.TTL.Milliseconds())
+	changed, err := s.exec(ctx, s.say.extend, dialect.Key(r.Key), []byte(r.Owner), r.TTL.Milliseconds())
 	if err != nil || changed > 0 {
 		return redlock.Reply{Status: redlock.Done}, err
 	}
@@ -121,7 +121,7 @@ func (s *session) release(ctx context.Context, r *redlock.Request) (redlock.Repl
 		ways[0], ways[1] = ways[1], ways[0]
 	}
 	for _, way := range ways {
-		changed, err := s.exec(ctx, way, rowKey(r.Key), []byte(r.Owner))
+		changed, err := s.exec(ctx, way, dialect.Key(r.Key), []byte(r.Owner))
 		if err != nil || changed > 0 {
 			return redlock.Reply{Status: redlock.Done}, err
 		}
@@ -150,7 +150,7 @@ type row struct {
 func (s *session) look(ctx context.Context, r *redlock.Request) (row, error) {
 	var owner []byte
 	var alive, fence int64
-	err := s.conn.QueryRowContext(ctx, s.say.look.Text, s.say.look.Args(rowKey(r.Key))...).Scan(&owner, &alive, &fence)
+	err := s.conn.QueryRowContext(ctx, s.say.look.Text, s.say.look.Args(dialect.Key(r.Key))...).Scan(&owner, &alive, &fence)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row{}, nil
 	}
