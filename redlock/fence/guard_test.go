@@ -111,15 +111,18 @@ func TestWaiterBecomesStale(t *testing.T) {
 		sleep := func(n uint64) error {
 			return g.Do(context.Background(), "k", n, func() error { time.Sleep(time.Second); return nil })
 		}
-		var second error
+		second := make(chan error, 1)
 		go sleep(1)
 		synctest.Wait()
-		go func() { second = sleep(2) }()
+		go func() { second <- sleep(2) }()
 		synctest.Wait()
-		go sleep(3)
-		time.Sleep(time.Minute)
-		if !errors.Is(second, fence.ErrStale) {
-			t.Errorf("%v", second)
+		third := make(chan error, 1)
+		go func() { third <- sleep(3) }()
+		if err := <-second; !errors.Is(err, fence.ErrStale) {
+			t.Error(err)
+		}
+		if err := <-third; err != nil {
+			t.Error(err)
 		}
 	})
 }
