@@ -7,3 +7,8 @@ import _ "embed"
 //
 //go:embed scenario-format.md
 var ScenarioFormat string
+
+// Debugging is debugging.md.
+//
+//go:embed debugging.md
+var Debugging string

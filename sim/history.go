@@ -20,6 +20,7 @@ type History struct {
 	end      int64
 	closed   bool    // what is added now is not history
 	most     int     // events that it may have
+	stop     int     // the step at which Stopped is called; 0: at none
 	full     bool    // it had more
 	recent   [4]Text // asked for last: the same few strings come again and again
 	oldest   int     // of those
@@ -178,6 +179,9 @@ func (h *History) add(e Event) {
 	}
 	h.events = append(h.events, e)
 	h.hash.event(&e)
+	if len(h.events) == h.stop {
+		Stopped(h, h.stop, e)
+	}
 }
 
 // hasher folds words one by one. Folding is a bijection of the sum for a given

@@ -21,6 +21,7 @@ type runFlags struct {
 	twice  bool
 	print  bool
 	record bool
+	stopAt int
 	level  string
 	view   timeline.View
 }
@@ -63,6 +64,7 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
 	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder; run and diff\nread it")
+	cmd.Flags().IntVar(&f.stopAt, "stop-at", 0, "call sim.Stopped at this `STEP`, for a breakpoint (docs/debugging.md)")
 	f.viewFlags(cmd)
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	a.pictures.flags(cmd)
@@ -86,6 +88,9 @@ func (f *runFlags) check(cmd *cobra.Command) (err error) {
 	if f.view.Level, err = timeline.ParseLevel(f.level); err != nil {
 		return fmt.Errorf("--level: %w", err)
 	}
+	if f.stopAt < 0 {
+		return fmt.Errorf("--stop-at %d: a step is expected, from 1 on", f.stopAt)
+	}
 	if f.print && (f.json || f.record) {
 		return errors.New("--print does not run it: it goes with neither --json nor --record")
 	}
@@ -102,12 +107,12 @@ func written(err error) error {
 }
 
 // history runs a scenario, unless what happened is known.
-func (a *app) history(sub subject) (*sim.History, error) {
+func (a *app) history(sub subject, more ...sim.Option) (*sim.History, error) {
 	if sub.recorded != nil {
 		return sub.recorded, nil
 	}
 	bar := a.waiting("running " + sub.sc.Size())
-	h, err := sim.Run(sub.sc, sim.OnPanic(a.tellPanic))
+	h, err := sim.Run(sub.sc, append(more, sim.OnPanic(a.tellPanic))...)
 	bar.done()
 	if err != nil {
 		return nil, fail(statusFault, "the simulator: %w", err)
@@ -124,7 +129,11 @@ func (a *app) runAndTell(sub subject, f runFlags) error {
 	if f.twice && sub.recorded != nil {
 		return fmt.Errorf("--twice runs a scenario, and %s is a history: \"replay diff\" compares it with a run of now", sub.name)
 	}
-	h, err := a.history(sub)
+	var more []sim.Option
+	if f.stopAt > 0 {
+		more = append(more, sim.StopAt(f.stopAt))
+	}
+	h, err := a.history(sub, more...)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ func topics() []*cobra.Command {
 		{"story", "How to read a story: steps, times, clocks, marks", storyTopic},
 		{"json", "What --json writes", jsonTopic},
 		{"files", "Which files are written, and where", filesTopic},
+		{"debugging", "How to stop a run at a step, under a debugger", docs.Debugging},
 		{"invariants", "What I1 to I7 promise, and A1 to A6 assume", invariantsTopic},
 	} {
 		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: t.long})

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"driftlock/sim"
 )
 
 // yours builds the module in testdata/yours in a folder of its own, as somebody who
@@ -144,6 +146,16 @@ func (m *module) ownLock() {
 	m.write("testdata/driftlock/TestHolds.json", kept)
 	m.wants(m.test("TestHolds", true), `TestHolds.json, in which an earlier run failed, holds now`, `100 scenarios of drift\+200ppm held`)
 	m.wants(m.test("TestHolds", true, "DRIFTLOCK_SCENARIO=testdata/driftlock/TestHolds.json"), `holds now, with this version of the code`, `c1 +holds "orders"`, `Hash: `)
+
+	// Its run can be recorded, and stopped at a step.
+	const one = "DRIFTLOCK_SCENARIO=testdata/driftlock/TestHolds.json"
+	m.wants(m.test("TestHolds", true, one, "DRIFTLOCK_RECORD=run.history", "DRIFTLOCK_STOP=3"), `Recorded: replay run run\.history`)
+	h, err := sim.LoadHistory(filepath.Join(m.dir, "run.history"))
+	if err != nil || h.Len() == 0 {
+		m.Errorf("the record: %v", err)
+	}
+	m.wants(m.test("TestHolds", false, one, "DRIFTLOCK_RECORD=nowhere/run.history"), `DRIFTLOCK_RECORD=nowhere/run\.history: .*no such file`)
+	m.wants(m.test("TestHolds", false, one, "DRIFTLOCK_STOP=x"), `DRIFTLOCK_STOP=x: the number of a step is expected`)
 
 	// One that does not fit the code neither.
 	m.write("testdata/driftlock/TestHolds.json", strings.Replace(kept, `"ttl"`, `"time_to_live"`, 1))

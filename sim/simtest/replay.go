@@ -2,6 +2,10 @@ package simtest
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -42,9 +46,10 @@ func retell(t *testing.T, file string, w sim.Workload, opts []sim.Option) {
 	if err != nil {
 		t.Fatalf("%s=%s: %s", scenarioVariable, file, unfit(err))
 	}
-	x := newTrials(t, w, opts)
+	x := newTrials(t, w, append(slices.Clip(opts), stopAt(t)))
 	defer x.close()
 	f := x.try(sc)
+	record(t, x.runner.History())
 	if f != nil {
 		t.Fatal(f.tell("in "+file) + story(f.history, f.verdict) + "\n" + footer(t.Name(), file, sc.Size(), f.history))
 	}
@@ -54,6 +59,49 @@ func retell(t *testing.T, file string, w sim.Workload, opts []sim.Option) {
 		text = file + " holds now, with this version of the code"
 	}
 	t.Logf("%s\n\n%s\nHash:     %v\n", text, story(h, v), v.Hash)
+}
+
+// Of the one run of a scenario file the environment may ask more.
+const (
+	stopVariable   = "DRIFTLOCK_STOP"   // call sim.Stopped at this step, for a debugger
+	recordVariable = "DRIFTLOCK_RECORD" // write the history to this file, from the folder of the package
+)
+
+// stopAt is the option that the environment asks for; nil: none.
+func stopAt(t testing.TB) sim.Option {
+	text := os.Getenv(stopVariable)
+	if text == "" {
+		return nil
+	}
+	step, err := strconv.Atoi(text)
+	if err != nil || step < 1 {
+		t.Fatalf("%s=%s: the number of a step is expected, from 1 on", stopVariable, text)
+	}
+	return sim.StopAt(step)
+}
+
+// record writes the history to the file that the environment names, so that it can
+// be looked at without this code.
+func record(t testing.TB, h *sim.History) {
+	file := os.Getenv(recordVariable)
+	if file == "" || h == nil {
+		return
+	}
+	temp, err := os.CreateTemp(filepath.Dir(path(file)), ".driftlock-*")
+	if err == nil {
+		defer os.Remove(temp.Name())
+		if err = h.Record(temp); err == nil {
+			err = temp.Close()
+		}
+		if err == nil {
+			err = os.Rename(temp.Name(), path(file))
+		}
+	}
+	if err != nil {
+		t.Errorf("%s=%s: %v", recordVariable, file, err)
+		return
+	}
+	t.Logf("Recorded: replay run %s", file)
 }
 
 // unfit explains what to do about a scenario file that cannot be used.
