@@ -26,8 +26,8 @@ import (
 // find deleted what it deleted.
 //
 // The client's user needs the commands SET, GET, DEL, PEXPIRE and EVAL;
-// EVALSHA saves bytes and DELEX (Redis 8.4) or DELIFEQ (Valkey 9) time, where
-// the server has and permits them. That is found out with the first batches.
+// EVALSHA saves bytes, and MGET and DELEX (Redis 8.4) or DELIFEQ (Valkey 9) time,
+// where the server has and permits them. That is found out with the first batches.
 //
 // With fencing a key has a second one beside it, FenceKey, which never expires.
 //
@@ -234,6 +234,8 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 		switch {
 		case c.Val() == 1:
 			return Reply{Status: Done}, 0
+		case c.failed && r.Op == OpRelease:
+			return Reply{Err: errSentTwice}, 0
 		case q.way == byDelex || q.way == byDelifeq:
 			return Reply{}, byLook // gone or another's
 		}
@@ -247,8 +249,11 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 // hearBulk takes the answer to a release in bulk. What the server refuses is asked
 // again one by one: what is wrong may be wrong with one of the keys.
 func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
-	answers, err := q.cmd.(*bulk).Result()
+	c := q.cmd.(*bulk)
+	answers, err := c.Result()
 	switch {
+	case err == nil && c.failed && q.pos < len(answers) && answers[q.pos] > 1:
+		return Reply{Err: errSentTwice}, 0
 	case err == nil && q.pos < len(answers) && answers[q.pos] == 0:
 		return Reply{}, byScript // which says what is wrong
 	case err == nil && q.pos < len(answers):
@@ -261,10 +266,17 @@ func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
 		n.noBulk.Store(true)
 		return Reply{}, byScript
 	case serversOwn(err):
+		if forbidden(err) { // MGET in a script, say, or one of the keys
+			n.noBulk.Store(true)
+		}
 		return Reply{}, byScript
 	}
 	return failed(err), 0
 }
+
+// errSentTwice is the reply to a release that was sent more than once and in the end found
+// nothing of its own: nobody can tell whether it deleted that itself. (Rule 7)
+var errSentTwice = fmt.Errorf("%w to the first of two releases that the client sent", ErrNoAnswer)
 
 // serversOwn says whether the server answered with the error err.
 func serversOwn(err error) bool {
@@ -335,6 +347,12 @@ func failed(err error) Reply {
 // refused says whether the server does not have or not permit a command.
 func refused(err error) bool {
 	return err != nil && (redis.HasErrorPrefix(err, "unknown command") || redis.HasErrorPrefix(err, "NOPERM"))
+}
+
+// forbidden says whether the user lacks a permission, also for what a script does, which
+// Redis 7.0 says without NOPERM.
+func forbidden(err error) bool {
+	return redis.HasErrorPrefix(err, "NOPERM") || strings.Contains(err.Error(), "can't run this command")
 }
 
 // A probe finds out with which command a server deletes what has a given value. It

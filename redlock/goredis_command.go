@@ -10,47 +10,50 @@ import (
 
 // The commands of the go-redis node, and its scripts.
 
+// once keeps go-redis from sending a command again. It asks only after an attempt has
+// failed: if there is an answer all the same, somebody else sent the command again (a
+// hook, a wrapper of the client), and what it found may be our own doing.
+type once struct{ failed bool }
+
+func (o *once) NoRetry() bool {
+	o.failed = true
+	return true
+}
+
 // setNX is SET NX PX. It is a BoolCmd because there the answer nil is a plain
 // false; to others it is an error, which is costly.
 type setNX struct {
 	*redis.BoolCmd
-	args   [6]any
-	failed bool
-}
-
-// NoRetry keeps go-redis from sending the command again. It asks only after an
-// attempt has failed: if there is an answer all the same, somebody else sent it
-// again (a hook, a wrapper of the client), and a refusal may be our own doing.
-func (c *setNX) NoRetry() bool {
-	c.failed = true
-	return true
+	once
+	args [6]any
 }
 
 // number is a command that answers with an integer.
 type number struct {
 	*redis.IntCmd
+	once
 	args [6]any
 }
 
 // list is a command that answers with an array.
 type list struct {
 	*redis.SliceCmd
+	once
 	args [8]any
 }
 
 // text is a command that answers with a string.
 type text struct {
 	*redis.StringCmd
+	once
 	args [2]any
 }
 
 // bulk is a command that answers with an integer for each of several requests.
-type bulk struct{ *redis.IntSliceCmd }
-
-func (*bulk) NoRetry() bool   { return true }
-func (*number) NoRetry() bool { return true }
-func (*list) NoRetry() bool   { return true }
-func (*text) NoRetry() bool   { return true }
+type bulk struct {
+	*redis.IntSliceCmd
+	once
+}
 
 // Words of commands, made an interface once.
 var (
@@ -124,7 +127,7 @@ func newBulk(ctx context.Context, w way, reqs []*Request, qs []inquiry) *bulk {
 			k++
 		}
 	}
-	return &bulk{redis.NewIntSliceCmd(ctx, args...)}
+	return &bulk{IntSliceCmd: redis.NewIntSliceCmd(ctx, args...)}
 }
 
 // A script is sent by its hash, or if the server does not have it, as a text.
@@ -149,19 +152,28 @@ if owner == ARGV[1] then
 end
 return owner and 3 or 2`)
 
-	// The same for several keys. 0: something is wrong with this one.
+	// The same for several keys, with one look at all and one deletion. MGET shows
+	// also what is no string as missing, so that is looked at again. 0: something is
+	// wrong with this one. What two of them free goes to the first.
 	bulkScript = newScript(`
-local answers = {}
+local owners = redis.call('mget', unpack(KEYS))
+local answers, mine, taken = {}, {}, {}
 for i, key in ipairs(KEYS) do
-	local owner = redis.pcall('get', key)
-	if owner == ARGV[i] then
-		redis.call('del', key)
+	local owner = owners[i]
+	if not owner then
+		answers[i] = type(redis.pcall('get', key)) == 'table' and 0 or 2
+	elseif taken[key] then
+		answers[i] = 2
+	elseif owner == ARGV[i] then
+		taken[key] = true
+		mine[#mine + 1] = key
 		answers[i] = 1
-	elseif type(owner) == 'table' then
-		answers[i] = 0
 	else
-		answers[i] = owner and 3 or 2
+		answers[i] = 3
 	end
+end
+if #mine > 0 then
+	redis.call('del', unpack(mine))
 end
 return answers`)
 

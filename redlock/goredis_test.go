@@ -434,6 +434,12 @@ func nodeRefusedByItself(t *testing.T, c redis.UniversalClient) {
 	if r := do(n, ask("resent", "+b", time.Minute))[0]; r.Status != Others || r.Err != nil {
 		t.Errorf("%v; want another's", r)
 	}
+	if r := do(n, ask("resent", "-a", time.Minute))[0]; r.Status != Failed || !errors.Is(r.Err, ErrNoAnswer) {
+		t.Errorf("a release that was sent twice: %v", r)
+	}
+	if c.Exists(bg, "resent").Val() != 0 {
+		t.Error("it is not released")
+	}
 }
 
 func TestRedisNodeName(t *testing.T) {
@@ -519,6 +525,34 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 		n := RedisNode(c).(*redisNode)
 		for range 2 {
 			prepare(t, c)
+			check(t, do(n, batch()...))
+			if !n.noBulk.Load() {
+				t.Error("goes on in bulk")
+			}
+		}
+	})
+	t.Run("one key twice", func(t *testing.T) {
+		t.Parallel()
+		c := startServers(t, systemRedis(), 1)[0].client()
+		n := RedisNode(c).(*redisNode)
+		n.deleter.Store(uint32(byScript)) // no probe
+		prepare(t, c)
+		rs := do(n, ask("a1", "-x", time.Minute), ask("a1", "-a", time.Minute), ask("a1", "-a", time.Minute), ask("a1", "-x", time.Minute))
+		for i, want := range []Status{Others, Done, Gone, Gone} {
+			if rs[i].Status != want {
+				t.Errorf("request %d: %v, want status %d", i, rs[i], want)
+			}
+		}
+	})
+	t.Run("without mget", func(t *testing.T) {
+		t.Parallel()
+		s := startServers(t, systemRedis(), 1)[0]
+		admin := s.client()
+		admin.Do(bg, "acl", "setuser", "u", "on", ">p", "~*", "+set", "+get", "+del", "+pexpire", "+eval", "+evalsha")
+		c := s.client(func(o *redis.Options) { o.Username, o.Password = "u", "p" })
+		n := RedisNode(c).(*redisNode)
+		for range 2 {
+			prepare(t, admin)
 			check(t, do(n, batch()...))
 			if !n.noBulk.Load() {
 				t.Error("goes on in bulk")

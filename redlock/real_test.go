@@ -345,6 +345,29 @@ func TestRealCancelledRelease(t *testing.T) {
 	c.tidy()
 }
 
+// A context that ends while the release is under way changes nothing about it: it waits
+// for the servers as long as it would have, says what it knows, and the rest is done when
+// they go on.
+func TestRealCancelledDuringRelease(t *testing.T) {
+	t.Parallel()
+	c := newCast(t)
+	ctx, cancel := context.WithCancel(bg)
+	tok, err := c.lock.Acquire(ctx, "k", realTTL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.held("k", 5)
+	c.some(3, (*server).pause)
+	time.AfterFunc(50*ms, cancel)
+	within(t, nodeTimeout+prompt, "release", func() {
+		if err := c.lock.Release(ctx, "k", tok); !errors.Is(err, ErrReleaseUnknown) {
+			t.Errorf("release: %v", err)
+		}
+	})
+	c.some(3, (*server).resume)
+	c.tidy()
+}
+
 // FLUSHALL under a holder: of a minority it does no harm, of a majority it is a loss,
 // and the holder hears of it.
 func TestRealFlush(t *testing.T) {
@@ -515,15 +538,11 @@ func (c *cast) owed() (n int) {
 	return n
 }
 
-// redis/go-redis#2985, #2124: a reply is lost, and the client library sends the SET
-// again by itself. Ours has it sent once; the node counts as failed, and its key is
-// taken back with the others.
-func TestRealLostReply(t *testing.T) {
-	t.Parallel()
-	c, proxies := proxiedCast(t)
-	c.cycle()
-	var lost atomic.Int64
-	for _, p := range proxies { // once: the answer to the first SET
+// loseFirstReply cuts the connection instead of the answer to the first SET that comes,
+// once at each proxy. It counts how often that was.
+func loseFirstReply(proxies []*proxy) (lost *atomic.Int64) {
+	lost = new(atomic.Int64)
+	for _, p := range proxies {
 		var asked, cut atomic.Bool
 		p.set(func(p *proxy) {
 			p.ask = func(b []byte) []byte {
@@ -541,6 +560,17 @@ func TestRealLostReply(t *testing.T) {
 			}
 		})
 	}
+	return lost
+}
+
+// redis/go-redis#2985, #2124: a reply is lost, and the client library sends the SET
+// again by itself. Ours has it sent once; the node counts as failed, and its key is
+// taken back with the others.
+func TestRealLostReply(t *testing.T) {
+	t.Parallel()
+	c, proxies := proxiedCast(t)
+	c.quiet() // no SET is under way
+	lost := loseFirstReply(proxies)
 	sets := func() (n []int) {
 		for _, d := range c.direct() {
 			calls, _, _ := strings.Cut(strings.TrimPrefix(stat(t, d, "commandstats", "cmdstat_set"), "calls="), ",")
@@ -566,6 +596,28 @@ func TestRealLostReply(t *testing.T) {
 		heals(nil, p)
 	}
 	c.quiet()
+	c.tidy()
+}
+
+// The reply to the SET is lost, and something above the client (a hook, a wrapper) sends
+// it again all the same: the server refuses it, for it holds our own key. That is a grant.
+func TestRealLostReplyResent(t *testing.T) {
+	t.Parallel()
+	c, proxies := proxiedCast(t)
+	c.quiet() // no other answer is under way
+	for _, client := range c.clients {
+		client.AddHook(resend{})
+	}
+	lost := loseFirstReply(proxies)
+	tok, err := c.lock.TryAcquire(bg, "k", realTTL)
+	if err != nil || lost.Load() < 3 {
+		t.Fatalf("acquire, after %d lost replies: %v", lost.Load(), err)
+	}
+	c.held("k", 5)
+	// The releases are sent twice, too, and the second finds nothing: that is no loss.
+	if err := c.lock.Release(bg, "k", tok); !errors.Is(err, ErrReleaseUnknown) {
+		t.Errorf("release: %v", err)
+	}
 	c.tidy()
 }
 

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/redlock/internal/child"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -128,7 +130,7 @@ func (s *server) run(addr string) bool {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		s.t.Fatalf("%s: %v", s.kind.path, err)
 	}
 	lines := bufio.NewScanner(out)

@@ -42,7 +42,6 @@ type transport struct {
 	clock   clockwork.Clock
 	origin  time.Time // of the lanes' times
 	workers []worker
-	timers  sync.Pool // of clockwork.Timer: stopped, and their channels empty
 	calls   sync.Pool // of *call
 }
 
@@ -74,12 +73,16 @@ func (t *transport) now() time.Duration { return t.clock.Since(t.origin) }
 // process most of the wake-ups. Calls are used again, once all nodes have answered.
 type call struct {
 	transport *transport
-	wake      chan struct{} // has room for one
+	wake      chan struct{}   // has room for one
+	timer     clockwork.Timer // of expire; the listener's, nil until it first has to wait
+	timed     bool            // and whether it is set
 
 	mu      sync.Mutex // guards the rest
 	replies []Reply    // in order of arrival
 	want    int        // wake when there are so many
+	over    bool       // the time to wait has passed
 	left    bool       // nobody listens any more
+	kept    bool       // not to be used again: its timer may yet call expire
 }
 
 // newCall returns a call that nobody has answered yet.
@@ -98,33 +101,77 @@ func (c *call) Receive(r Reply) {
 	defer c.mu.Unlock()
 	c.replies = append(c.replies, r)
 	if len(c.replies) == c.want {
-		select {
-		case c.wake <- struct{}{}:
-		default: // it was woken by something else meanwhile
-		}
+		c.rouse()
 	}
 	c.recycle()
 }
 
+// expire says that the time to wait has passed.
+func (c *call) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.rouse()
+}
+
+// rouse wakes the listener.
+func (c *call) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it was woken by something else meanwhile
+	}
+}
+
 // next returns the replies from the seen-th on, and asks to be woken by the one after.
-func (c *call) next(seen int) []Reply {
+// It says, too, whether the time to wait has passed.
+func (c *call) next(seen int) (replies []Reply, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.want = max(c.want, len(c.replies)+1)
-	return c.replies[seen:len(c.replies):len(c.replies)]
+	return c.replies[seen:len(c.replies):len(c.replies)], c.over
+}
+
+// wait returns when there is something new, after timeout at the latest, or when ctx
+// has ended, whose cause it then returns. A timer is set only if there is something to
+// wait for.
+func (c *call) wait(ctx context.Context, timeout time.Duration) (why error) {
+	select {
+	case <-c.wake:
+		return nil
+	default:
+	}
+	switch {
+	case c.timed:
+	case c.timer == nil:
+		c.timer = c.transport.clock.AfterFunc(timeout, c.expire)
+	default: // costs much less than to make one
+		c.timer.Reset(timeout)
+	}
+	c.timed = true
+	if ctx.Done() == nil { // a plain receive costs less than a choice
+		<-c.wake
+		return nil
+	}
+	select {
+	case <-c.wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // leave says that nobody listens any more.
 func (c *call) leave() {
+	late := c.timed && !c.timer.Stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = true
+	c.left, c.kept, c.timed = true, late, false
 	c.recycle()
 }
 
 // recycle gives the call back for another use, if it has no more. Mu is held.
 func (c *call) recycle() {
-	if !c.left || len(c.replies) < cap(c.replies) {
+	if !c.left || c.kept || len(c.replies) < cap(c.replies) {
 		return
 	}
 	select { // a wake that nobody waited for
@@ -146,68 +193,32 @@ func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Dur
 		for i := range t.workers {
 			t.workers[i].push(now, req, timeout, c)
 		}
-		t.listen(ctx, c, timeout, yield)
+		c.listen(ctx, timeout, yield)
 	}
 }
 
-// listen yields the replies of c until all are there, timeout has passed or ctx has
-// ended. Replies that are there win over the end. A timer is set only if there is
-// something to wait for.
-func (t *transport) listen(ctx context.Context, c *call, timeout time.Duration, yield func(Reply) bool) {
-	var timer clockwork.Timer
+// listen yields the replies until all are there, timeout has passed or ctx has ended.
+// Replies that are there win over the end.
+func (c *call) listen(ctx context.Context, timeout time.Duration, yield func(Reply) bool) {
 	var heard uint64
-	seen := 0
-	hear := func() bool {
-		for _, r := range c.next(seen) {
+	n := len(c.transport.workers)
+	for seen := 0; seen < n; {
+		why := c.wait(ctx, timeout)
+		replies, over := c.next(seen)
+		for _, r := range replies {
 			seen++
 			heard |= 1 << r.Node
 			if !yield(r) {
-				return false
+				return
 			}
 		}
-		return true
-	}
-	for seen < len(t.workers) {
-		var why error
-		select {
-		case <-c.wake:
-		default:
-			if timer == nil {
-				timer = t.timer(timeout)
-				defer t.stop(timer)
-			}
-			select {
-			case <-c.wake:
-			case <-timer.Chan():
-				why = ErrNoAnswer
-			case <-ctx.Done():
-				why = context.Cause(ctx)
-			}
-		}
-		if !hear() {
-			return
+		if why == nil && over {
+			why = ErrNoAnswer
 		}
 		if why != nil {
-			Silence(len(t.workers), heard, why, yield)
+			Silence(n, heard, why, yield)
 			return
 		}
-	}
-}
-
-// timer returns a timer that is set to d. To stop one and set it again costs much
-// less than to make one.
-func (t *transport) timer(d time.Duration) clockwork.Timer {
-	if timer, ok := t.timers.Get().(clockwork.Timer); ok {
-		timer.Reset(d)
-		return timer
-	}
-	return t.clock.NewTimer(d)
-}
-
-// stop stops a timer for another use, unless it has fired and may have left a value.
-func (t *transport) stop(timer clockwork.Timer) {
-	if timer.Stop() {
-		t.timers.Put(timer)
 	}
 }
 
@@ -232,7 +243,11 @@ func (w *worker) work() {
 	w.yield()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for reqs := w.lane.Take(w.transport.now()); reqs != nil; reqs = w.lane.Take(w.transport.now()) {
+	for w.lane.Ready() {
+		reqs := w.lane.Take(w.transport.now())
+		if reqs == nil { // all of it came too late
+			continue
+		}
 		w.mu.Unlock()
 		w.crowded = len(reqs) > 1
 		w.send(reqs)

@@ -519,32 +519,56 @@ func TestTransportStartsOneWorkerANode(t *testing.T) {
 	})
 }
 
-// A tieClock fills a call at the instant at which its timer fires.
+// A tieClock fills a call just before its timer fires.
 type tieClock struct {
 	clockwork.Clock
 	call *call
 }
 
-func (c *tieClock) NewTimer(time.Duration) clockwork.Timer {
+func (c *tieClock) AfterFunc(_ time.Duration, f func()) clockwork.Timer {
 	for i := range cap(c.call.replies) {
 		c.call.Receive(Reply{Node: i, Status: Done})
 	}
-	return c.Clock.NewTimer(0)
+	f()
+	return c.Clock.AfterFunc(0, func() {})
 }
 
 func TestTransportRepliesWinATie(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		for range 20 { // a select chooses at random
-			tr := &transport{workers: make([]worker, 3)}
+		tr := &transport{workers: make([]worker, 3)}
+		c := tr.newCall()
+		tr.clock = &tieClock{clockwork.NewRealClock(), c}
+		var got []Reply
+		c.listen(context.Background(), wait, func(r Reply) bool {
+			got = append(got, r)
+			return true
+		})
+		if s := statuses(got); s != "1 1 1" {
+			t.Fatal(s)
+		}
+	})
+}
+
+// The timer of a call that has fired, if late, must not end the wait of its next use.
+func TestCallWhoseTimerFiredIsNotUsedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		for _, fires := range []bool{false, true} {
+			tr := &transport{workers: make([]worker, 1), clock: clockwork.NewRealClock()}
 			c := tr.newCall()
-			tr.clock = &tieClock{clockwork.NewRealClock(), c}
-			var got []Reply
-			tr.listen(context.Background(), c, wait, func(r Reply) bool {
-				got = append(got, r)
-				return true
-			})
-			if s := statuses(got); s != "1 1 1" {
-				t.Fatal(s)
+			go func() {
+				time.Sleep(wait / 2)
+				if fires {
+					time.Sleep(wait)
+				}
+				c.Receive(Reply{Status: Done})
+			}()
+			c.listen(context.Background(), wait, func(r Reply) bool { return true })
+			c.leave()
+			synctest.Wait()
+			time.Sleep(2 * wait)
+			synctest.Wait()
+			if c.kept != fires || c.over != fires || c.kept == (len(c.replies) == 0) {
+				t.Errorf("fires %v: %+v", fires, c)
 			}
 		}
 	})

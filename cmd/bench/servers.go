@@ -55,7 +55,7 @@ func (s *servers) start() error {
 		if err != nil {
 			return err
 		}
-		if err := cmd.Start(); err != nil {
+		if err := startChild(cmd); err != nil {
 			return err
 		}
 		for lines := bufio.NewScanner(out); lines.Scan(); {

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"driftlock/redlock/internal/child"
 )
 
 // A Kind is a server program.
@@ -158,7 +160,7 @@ func (s *Server) run(addr string) error {
 		return err
 	}
 	cmd.Stdout, cmd.Stderr = out, out
-	err = cmd.Start()
+	err = child.Start(cmd)
 	out.Close()
 	if err != nil {
 		said.Close()
