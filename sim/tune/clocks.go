@@ -168,14 +168,14 @@ func (p *Plan) machines() []Machine {
 func PresetTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", "clocks", "drift", "needs f =", "this TTL", "f = "+Common, "what they are")
-	for _, row := range presetRows() {
+	for _, row := range PresetRows() {
 		fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", row[0], row[1], row[2], row[3], row[4], row[5])
 	}
 	return b.String()
 }
 
-// presetRows are the cells of the table.
-func presetRows() (rows [][6]string) {
+// PresetRows are the cells of the table, a row a preset.
+func PresetRows() (rows [][6]string) {
 	for _, c := range Presets() {
 		p := Plan{}.WithClocks(c).Filled()
 		bound := float64(max(c.Clocks.Rate.High, -c.Clocks.Rate.Low)+c.Clocks.Slew.Rate) / 1e9
