@@ -53,6 +53,11 @@ func InBubble(test func(run func(wait func()))) Option {
 	return func(o *options) { o.bubble = test }
 }
 
+// TimeStandsStill says that the code of a run in a bubble waits on Process.Clock alone:
+// package time then stands still, and a run takes about half as long. Code that waits
+// for package time all the same does so until the run is over.
+func TimeStandsStill() Option { return func(o *options) { o.still = true } }
+
 // ErrLeft says that goroutines were left at the end of a run in a bubble.
 var ErrLeft = errors.New("sim: the run has ended, and goroutines of it have not")
 
@@ -68,6 +73,8 @@ func bubbleFits(sc *Scenario) error {
 type bubble struct {
 	w          *world
 	wait       func()    // until all others are parked
+	still      bool      // package time stands still
+	at         int64     // then: true time
 	start      time.Time // of package time
 	transports []redlock.Transport
 	alarm      *time.Timer   // the driver's
@@ -83,11 +90,12 @@ type bubble struct {
 	closed bool
 	asleep bool
 	asked
-	running []int           // by client: strands that have not returned
-	texts   map[string]Text // those of processes count from −1 down
-	words   []string        // each of them
-	known   map[string]int  // strands by the number of their goroutine
-	begun   int             // strands so far
+	running []int               // by client: strands that have not returned
+	texts   map[string]Text     // those of processes count from −1 down
+	words   []string            // each of them
+	known   map[string]int      // strands by the number of their goroutine
+	begun   int                 // strands so far
+	idle    []chan bubbleStrand // goroutines without one
 }
 
 // asked is what goroutines have left for the driver in one step.
@@ -166,7 +174,12 @@ func (b *bubble) run(test func(func(wait func())), work func(*client) Workload, 
 }
 
 // now is true time, for goroutines.
-func (b *bubble) now() int64 { return int64(time.Since(b.start)) }
+func (b *bubble) now() int64 {
+	if b.still {
+		return b.at
+	}
+	return int64(time.Since(b.start))
+}
 
 // local is what a client's clock says, for goroutines.
 func (b *bubble) local(c *client) int64 { return c.clock.at(b.now()) }
@@ -216,7 +229,8 @@ func (b *bubble) busy() bool {
 // something before, or then: that comes first.
 func (b *bubble) pass(to int64) bool {
 	d := time.Duration(to) - time.Since(b.start)
-	if d <= 0 {
+	if d <= 0 || b.still {
+		b.at = max(b.at, to)
 		return true
 	}
 	select {
@@ -502,10 +516,11 @@ func (w *world) poll(c *client) {
 // bubbleStrand is a process, or what clock.Go or AfterFunc has been given: by a process,
 // or by a client's transport.
 type bubbleStrand struct {
-	c     *client
-	p     *Process // nil: the transport's
-	aside bool     // beside the process
-	f     func()
+	c      *client
+	p      *Process // nil: the transport's
+	aside  bool     // beside the process
+	f      func()
+	number int // of those beside
 }
 
 // strand begins one. Those of a process are numbered, since they may wake at one
@@ -513,26 +528,52 @@ type bubbleStrand struct {
 func (b *bubble) strand(s bubbleStrand) {
 	b.mu.Lock()
 	b.running[s.c.id]++
-	number := 0
 	if s.aside {
 		s.p.aside++
 		b.begun++
-		number = b.begun
+		s.number = b.begun
+	}
+	b.woke = true
+	var room chan bubbleStrand
+	if k := len(b.idle); k > 0 {
+		room, b.idle = b.idle[k-1], b.idle[:k-1]
 	}
 	b.mu.Unlock()
-	b.woke = true
-	go func() {
-		if s.aside {
-			me := goroutine()
-			b.mu.Lock()
-			b.known[me] = number
+	if room != nil {
+		room <- s
+		return
+	}
+	go b.work(s)
+}
+
+// work is a goroutine that carries out strand after strand: a new one would have to
+// grow its stack first.
+func (b *bubble) work(s bubbleStrand) {
+	room := make(chan bubbleStrand, 1)
+	for more := true; more; s, more = <-room {
+		b.carryOut(s)
+		b.mu.Lock()
+		if b.closed {
 			b.mu.Unlock()
+			return
 		}
-		returned := false
-		defer func() { b.returns(s, returned, recover()) }()
-		s.f()
-		returned = true
-	}()
+		b.idle = append(b.idle, room)
+		b.mu.Unlock()
+	}
+}
+
+// carryOut runs a strand.
+func (b *bubble) carryOut(s bubbleStrand) {
+	if s.aside {
+		me := goroutine()
+		b.mu.Lock()
+		b.known[me] = s.number
+		b.mu.Unlock()
+	}
+	returned := false
+	defer func() { b.returns(s, returned, recover()) }()
+	s.f()
+	returned = true
 }
 
 // returns is the end of a strand.
@@ -603,6 +644,9 @@ func (b *bubble) close() {
 	b.mu.Unlock()
 	for _, f := range strands {
 		b.strand(f)
+	}
+	for _, room := range b.idle {
+		close(room)
 	}
 	for _, c := range b.w.clients[:len(b.w.sc.Clients)] {
 		for _, p := range c.procs {

@@ -66,7 +66,7 @@ func (k bubbleClock) Go(f func()) {
 		go f()
 		return
 	}
-	k.b.strands = append(k.b.strands, bubbleStrand{k.c, k.p, k.p != nil, f})
+	k.b.strands = append(k.b.strands, bubbleStrand{c: k.c, p: k.p, aside: k.p != nil, f: f})
 	k.b.poke()
 }
 
@@ -242,7 +242,7 @@ func (b *bubble) ring(e queue.Event) {
 	}
 	b.mu.Unlock()
 	if due && t.f != nil {
-		b.strand(bubbleStrand{t.c, t.p, t.p != nil, t.f})
+		b.strand(bubbleStrand{c: t.c, p: t.p, aside: t.p != nil, f: t.f})
 	}
 }
 

@@ -189,9 +189,11 @@ func (w *world) refused(id int32) {
 	m := &w.msgs[id]
 	if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
 		m.replies = m.replies[:0]
-		for i, r := range m.reqs {
+		for range m.reqs {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
-			w.note(Event{Kind: Heard, Op: r.Op, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
+		}
+		for _, i := range m.order {
+			w.note(Event{Kind: Heard, Op: m.reqs[i].Op, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
 		}
 		w.settle(l, m)
 	}

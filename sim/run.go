@@ -28,6 +28,7 @@ type options struct {
 	locker func(p *Process) redlock.Locker
 	panics func(Panic)
 	bubble func(run func(wait func())) // nil: coroutines
+	still  bool                        // in a bubble: package time stands still
 	most   int                         // events; 0: maxEvents
 	stop   int                         // the step at which Stopped is called; 0: at none
 }
@@ -55,6 +56,9 @@ func LockedBy(f func(p *Process) redlock.Locker) Option {
 // was and how to come to it again. A search has several Runners at work, and may
 // call f from any of their goroutines.
 func OnPanic(f func(Panic)) Option { return func(o *options) { o.panics = f } }
+
+// steps says that nothing but the scenario's steps is run.
+func (o *options) steps() bool { return o.every == nil && o.of == nil && o.locker == nil }
 
 // workload is what a client runs.
 func (o *options) workload(c *client) Workload {
@@ -162,7 +166,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		if err := bubbleFits(&sc); err != nil {
 			return nil, err
 		}
-		w.bubble = &bubble{w: w}
+		w.bubble = &bubble{w: w, still: r.opts.still || r.opts.steps()}
 	}
 	exited := true
 	done := make(chan struct{})
@@ -190,7 +194,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		w.close()
 		if f := r.opts.panics; f != nil {
 			p := *w.failure
-			p.Scenario, p.steps = sc, r.opts.every == nil && r.opts.of == nil && r.opts.locker == nil
+			p.Scenario, p.steps = sc, r.opts.steps()
 			f(p)
 		}
 		panic(w.failure.Value)

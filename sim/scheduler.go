@@ -378,7 +378,7 @@ func (w *world) wake(e queue.Event) {
 // start begins a process.
 func (w *world) start(p *Process) {
 	if w.bubble != nil {
-		w.bubble.strand(bubbleStrand{p.c, p, false, p.run})
+		w.bubble.strand(bubbleStrand{c: p.c, p: p, f: p.run})
 		return
 	}
 	w.spawn(p.c, p, p.run)
