@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Title   string     // of the page; the scenario's name if empty
 	Command string     // replays the run
+	Failure string     // what else went wrong, in a line: the page says that first
 	Tried   sim.Factor // a drift factor with which the scenario was run and held; 0: none was
 }
 

@@ -25,6 +25,7 @@ func appendRun(b []byte, h *sim.History, v sim.Verdict, o Options) []byte {
 	b = appendField(b, "about", c.About)
 	b = appendField(b, "source", c.Source)
 	b = appendField(b, "command", o.Command)
+	b = appendField(b, "failure", o.Failure)
 	b = appendField(b, "hash", v.Hash.String())
 	b = appendField(b, "scenario", string(c.AppendJSON(nil)))
 	b = append(b, `,"ok":`...)

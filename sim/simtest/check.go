@@ -32,7 +32,8 @@ import (
 //
 // The next Check of that test begins with the file, until it holds. What t.Errorf
 // or t.FailNow in w fail is kept as it was drawn, since trying anything smaller
-// would write to t's log again and again.
+// would write to t's log again and again. With the flag -driftlock.html=FILE of the
+// test's program the run in which it fails is drawn there, as a page for the browser.
 //
 // There are as many scenarios as -rapid.checks says, 100 by default; a fifth of
 // that with -short, and again under the race detector. They are others each time,
@@ -76,7 +77,7 @@ func (c *check) kept() {
 		c.t.Logf("%s was kept by an earlier run and does not fit this version of the code. It is left alone:\n%v", c.file, err)
 	default:
 		if f := c.try(sc); f != nil {
-			c.t.Fatal(f.tell("in the scenario that an earlier run has kept") + footer(c.t.Name(), c.file, sc.Size(), f.history))
+			c.t.Fatal(f.tell("in the scenario that an earlier run has kept") + f.footer(c.t.Name(), c.file, sc.Size()))
 		}
 		c.t.Logf("%s, in which an earlier run failed, holds now: delete it, or leave it to be tried first.", c.file)
 	}
@@ -151,7 +152,7 @@ func (c *check) found(sc sim.Scenario, f *failure, where string) {
 	if err := keep(c.file, sc); err != nil {
 		told += fmt.Sprintf("The scenario could not be kept: %v. This is it:\n%s", err, sc.AppendJSON(nil))
 	} else {
-		told += footer(c.t.Name(), c.file, size, f.history)
+		told += f.footer(c.t.Name(), c.file, size)
 	}
 	c.t.Fatal(told)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"driftlock/sim"
+	"driftlock/sim/picture"
 )
 
 // Replay runs the scenario file, from the folder of the package, with w as the code
@@ -33,7 +34,8 @@ func Replay(t testing.TB, file string, w sim.Workload, opts ...sim.Option) sim.V
 	}
 	v := *x.runner.Check()
 	if how := sc.Expect.Mismatch(v); len(how) > 0 {
-		t.Errorf("%s: %s\n\n%s", file, strings.Join(how, "; "), story(x.runner.History(), v))
+		o := picture.Options{Title: t.Name(), Failure: strings.Join(how, "; ")}
+		t.Errorf("%s: %s\n\n%s\n%s", file, o.Failure, story(x.runner.History(), v), draw(t.Name(), x.runner.History(), v, o))
 	}
 	return v
 }
@@ -51,14 +53,14 @@ func retell(t *testing.T, file string, w sim.Workload, opts []sim.Option) {
 	f := x.try(sc)
 	record(t, x.runner.History())
 	if f != nil {
-		t.Fatal(f.tell("in "+file) + story(f.history, f.verdict) + "\n" + footer(t.Name(), file, sc.Size(), f.history))
+		t.Fatal(f.tell("in "+file) + story(f.history, f.verdict) + "\n" + f.footer(t.Name(), file, sc.Size()))
 	}
 	h, v := x.runner.History(), *x.runner.Check()
 	text := file + " holds: nothing broke, and the code did not fail"
 	if sc.Expect != nil && !sc.Expect.OK {
 		text = file + " holds now, with this version of the code"
 	}
-	t.Logf("%s\n\n%s\nHash:     %v\n", text, story(h, v), v.Hash)
+	t.Logf("%s\n\n%s\nHash:     %v\n%s", text, story(h, v), v.Hash, draw(t.Name(), h, v, picture.Options{Command: rerun(t.Name(), file)}))
 }
 
 // Of the one run of a scenario file the environment may ask more.

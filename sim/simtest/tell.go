@@ -7,6 +7,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/sim"
+	"driftlock/sim/picture"
 	"driftlock/sim/timeline"
 )
 
@@ -44,14 +45,19 @@ func margin(x *sim.Violation) string {
 
 // screen is what broke and why, beginning with what is to be told first.
 func (f *failure) screen() string {
+	var b strings.Builder
+	timeline.Screen(&b, f.history, f.told(), 0, timeline.Style{}) // a Builder takes everything
+	return b.String()
+}
+
+// told is the verdict with what is to be told first in front.
+func (f *failure) told() sim.Verdict {
 	v := f.verdict
 	if f.broken != nil {
 		rest := slices.DeleteFunc(slices.Clone(v.Violations), func(x sim.Violation) bool { return x == *f.broken })
 		v.Violations = slices.Insert(rest, 0, *f.broken)
 	}
-	var b strings.Builder
-	timeline.Screen(&b, f.history, v, 0, timeline.Style{}) // a Builder takes everything
-	return b.String()
+	return v
 }
 
 // story tells a run step by step, as far as it went.
@@ -73,11 +79,22 @@ func unsteady(where string, step int) string {
 	return text + ". The code hangs on more than its Process: on real time, a random source of its own, the order of a map, a goroutine, or on what an earlier run has left behind. Use p.Clock, p.Rand and p.Go, and begin each run with nothing."
 }
 
-// footer says where the scenario is kept, and how to come back to it.
-func footer(test, file, size string, h *sim.History) string {
+// footer says where the scenario is kept, how to come back to it, and where its
+// picture is.
+func (f *failure) footer(test, file, size string) string {
 	text := fmt.Sprintf("Scenario: %s (%s)\nRerun:    %s\n", file, size, rerun(test, file))
-	if h != nil {
-		text += fmt.Sprintf("Hash:     %v\n", h.Hash())
+	if f.history != nil {
+		text += fmt.Sprintf("Hash:     %v\n", f.history.Hash())
+		text += draw(test, f.history, f.told(), f.options(test, file))
 	}
 	return text
+}
+
+// options are what the picture of a failure says.
+func (f *failure) options(test, file string) picture.Options {
+	o := picture.Options{Title: test, Command: rerun(test, file)}
+	if f.broken == nil {
+		o.Failure, _, _ = strings.Cut(f.tell("in this run"), "\n")
+	}
+	return o
 }

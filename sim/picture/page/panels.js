@@ -10,9 +10,10 @@ function element(tag, text, name) {
 
 function fillHead() {
   $('title').textContent = label(run.title);
-  $('verdict').textContent = run.ok ? 'HELD' : 'BROKEN';
-  $('verdict').className = run.ok ? 'held' : 'broken';
-  $('headline-text').textContent = label(run.headline);
+  $('verdict').textContent = run.failure ? 'FAILED' : run.ok ? 'HELD' : 'BROKEN';
+  $('verdict').className = run.failure || !run.ok ? 'broken' : 'held';
+  $('headline-text').textContent = label(run.failure || run.headline);
+  if (run.failure) $('why').append(element('dt', run.ok ? 'Held' : 'Broken'), element('dd', label(run.headline)));
   for (const [head, text] of run.sentences) {
     const cause = /^(Cause|BUG|Flaw)/.test(head) ? 'cause' : '';
     $('why').append(element('dt', head.trim().replace(/:$/, ''), cause), element('dd', label(text), cause));

@@ -102,8 +102,14 @@ function reveal(t, l) {
   }
 }
 
-// opening is where the page opens: at the violation, or at all of a run that held.
+// opening is where the page opens: at the violation, at the last events of a run that
+// failed otherwise, or at all of one that held.
 function opening() {
+  if (run.failure && run.ok && count) {
+    const from = at[Math.max(0, count - 40)];
+    const size = Math.max(end - from, 1);
+    return [from - size * 0.04, end + size * 0.08];
+  }
   const [from, to] = run.window.map(Number);
   if (run.ok || !(to > from)) return [-end * 0.01, end * 1.01];
   const size = to - from;
