@@ -166,16 +166,25 @@ func (l *core) running(op Op, key string) error {
 
 // ask sends one request to all nodes and counts answers until it has enough.
 func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) *tally {
-	v := &tally{op: req.Op, lock: l}
-	for r := range l.transport.Broadcast(ctx, req, timeout) {
-		if e := v.count(r); e != nil && ctx.Err() == nil {
-			l.observe(ctx, Event{Kind: NodeFailed, Key: req.Key, Node: e.Node, Err: e})
-		}
-		if enough(v) {
-			break
-		}
+	p := &poll{tally: tally{op: req.Op, lock: l}, ctx: ctx, key: req.Key, enough: enough}
+	l.transport.Broadcast(ctx, req, timeout)(p.hear) // a range would allocate twice as much
+	return &p.tally
+}
+
+// poll is a tally under way.
+type poll struct {
+	tally
+	ctx    context.Context
+	key    string
+	enough func(*tally) bool
+}
+
+// hear counts an answer, and says whether it wants more.
+func (p *poll) hear(r Reply) bool {
+	if e := p.count(r); e != nil && p.ctx.Err() == nil {
+		p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
 	}
-	return v
+	return !p.enough(&p.tally)
 }
 
 func (l *core) nodeName(i int) string {

@@ -69,7 +69,7 @@ func (p *Process) Holds(key string, until time.Time) {
 		}
 		p.beliefs = append(p.beliefs, belief{key: key, owner: e.Owner, until: until})
 	}
-	p.note(e)
+	p.note(&e)
 }
 
 // granted says that a token of that owner value was granted to the process, which
@@ -92,7 +92,7 @@ func (p *Process) granted(owner Text) bool {
 // key. Without a belief it does nothing.
 func (p *Process) Drops(key string) {
 	if b := p.believed(key); b != nil {
-		p.note(Event{Kind: Lost, Key: p.text(key), Owner: b.owner})
+		p.note(&Event{Kind: Lost, Key: p.text(key), Owner: b.owner})
 		p.forget(key)
 	}
 }
@@ -101,7 +101,7 @@ func (p *Process) Drops(key string) {
 func (p *Process) Fence(key string, n uint64) {
 	if b := p.believed(key); b != nil {
 		b.fence = n
-		p.note(Event{Kind: Fenced, Key: p.text(key), Owner: b.owner, Value: int64(n)})
+		p.note(&Event{Kind: Fenced, Key: p.text(key), Owner: b.owner, Value: int64(n)})
 	}
 }
 

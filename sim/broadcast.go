@@ -12,11 +12,20 @@ import (
 
 // A client as the transport of the locks that run on it.
 
-// call gathers the replies to one broadcast. It is used again once every lane
-// has told it, though the caller may have left long before.
+// call is one broadcast: what is asked, and the replies so far. It is used again
+// once every lane has told it, though the caller may have left long before.
 type call struct {
-	w    *world
-	r    *routine
+	w     *world
+	c     *client
+	r     *routine
+	ctx   context.Context
+	req   redlock.Request // lanes keep a pointer to it
+	owed  bool            // also when they have told: the node has yet to be told of a release
+	wait  time.Duration
+	which uint64
+	loose bool
+	seq   iter.Seq[redlock.Reply] // its method replies
+
 	got  []redlock.Reply
 	want int
 	left bool // the caller has
@@ -25,6 +34,7 @@ type call struct {
 // Receive is called by a lane.
 func (x *call) Receive(r redlock.Reply) {
 	x.want--
+	x.owed = x.owed || r.Err != nil
 	if x.left {
 		x.free()
 		return
@@ -37,20 +47,25 @@ func (x *call) Receive(r redlock.Reply) {
 
 func (x *call) free() {
 	if x.want == 0 {
-		x.got, x.r = x.got[:0], nil
-		x.w.calls = append(x.w.calls, x)
+		x.got, x.r, x.ctx = x.got[:0], nil, nil
+		if !x.owed {
+			x.w.calls = append(x.w.calls, x)
+		}
 	}
 }
 
-func (w *world) newCall(r *routine, want int) (x *call) {
+func (w *world) newCall() (x *call) {
 	if n := len(w.calls); n > 0 {
 		x, w.calls = w.calls[n-1], w.calls[:n-1]
 	} else {
 		x = &call{w: w}
+		x.seq = x.replies
 	}
-	x.r, x.want, x.left = r, want, false
 	return x
 }
+
+// begin makes the call one of a routine, which waits for so many replies.
+func (x *call) begin(r *routine, want int) { x.r, x.want, x.left, x.owed = r, want, false, false }
 
 // Len is the number of nodes.
 func (c *client) Len() int { return len(c.lanes) }
@@ -63,65 +78,75 @@ func (c *client) Close() error { return nil }
 
 // Broadcast is redlock.Transport's. It parks the process that runs.
 func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
-	return c.broadcast(ctx, &req, timeout, 1<<len(c.lanes)-1, false)
+	return c.broadcast(ctx, req, timeout, 1<<len(c.lanes)-1, false)
 }
 
 // broadcast asks the nodes whose bit is set, in their lanes or loose.
-func (c *client) broadcast(ctx context.Context, req *redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
-	return func(yield func(redlock.Reply) bool) {
-		w := c.w
-		r := w.running("Broadcast", c)
-		asked, heard := bits.OnesCount64(which), ^which
-		if r.refused() {
-			redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
-			return
-		}
-		x := w.newCall(r, asked)
-		defer func() { x.left, r.call = true, nil; x.free() }()
-		now := c.local()
-		w.note(Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(timeout)})
-		if r.p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
-			r.p.ttl.Store(int64(req.TTL)) // for which Holds then stands
-		}
-		due := c.when(later(now, timeout))
-		for i := range c.lanes {
-			switch l := &c.lanes[i]; {
-			case which>>i&1 == 0:
-			case loose:
-				w.sendLoose(c, i, req, x)
-			default:
-				l.Push(time.Duration(now), req, timeout, x)
-				if !l.dirty {
-					l.dirty = true
-					w.dirty = append(w.dirty, l)
-				}
+func (c *client) broadcast(ctx context.Context, req redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
+	x := c.w.newCall()
+	if x.c, x.ctx, x.req, x.wait, x.which, x.loose = c, ctx, req, timeout, which, loose; c.w.last == &x.req {
+		c.w.last = nil
+	}
+	return x.seq
+}
+
+// replies sends, waits and yields: it is the iterator of a broadcast, which is
+// ranged over once.
+func (x *call) replies(yield func(redlock.Reply) bool) {
+	c, w, ctx, req := x.c, x.w, x.ctx, &x.req
+	r := w.running("Broadcast", c)
+	asked, heard := bits.OnesCount64(x.which), ^x.which
+	x.begin(r, asked)
+	if r.refused() {
+		x.want = 0
+		x.free()
+		redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
+		return
+	}
+	defer func() { x.left, r.call = true, nil; x.free() }()
+	now := c.local()
+	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(x.wait)})
+	if r.p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
+		r.p.ttl.Store(int64(req.TTL)) // for which Holds then stands
+	}
+	due := c.when(later(now, x.wait))
+	for i := range c.lanes {
+		switch l := &c.lanes[i]; {
+		case x.which>>i&1 == 0:
+		case x.loose:
+			w.sendLoose(c, i, req, x)
+		default:
+			l.Push(time.Duration(now), req, x.wait, x)
+			if !l.dirty {
+				l.dirty = true
+				w.dirty = append(w.dirty, l)
 			}
 		}
-		over := false // the timeout has passed; a Sleep in the loop's body has its own
-		for i := range asked {
-			for i >= len(x.got) {
-				var why error
-				switch {
-				case ctx.Err() != nil:
-					r.spin()
-					why = context.Cause(ctx)
-				case over:
-					why = redlock.ErrNoAnswer
-				case r.refused():
-					why = ErrEnded
-				}
-				if why != nil {
-					redlock.Silence(len(c.lanes), heard, why, yield)
-					return
-				}
-				r.park(ctx, due, x)
-				over = r.rang
+	}
+	over := false // the timeout has passed; a Sleep in the loop's body has its own
+	for i := range asked {
+		for i >= len(x.got) {
+			var why error
+			switch {
+			case ctx.Err() != nil:
+				r.spin()
+				why = context.Cause(ctx)
+			case over:
+				why = redlock.ErrNoAnswer
+			case r.refused():
+				why = ErrEnded
 			}
-			reply := x.got[i]
-			heard |= 1 << reply.Node
-			if !yield(reply) {
+			if why != nil {
+				redlock.Silence(len(c.lanes), heard, why, yield)
 				return
 			}
+			r.park(ctx, due, x)
+			over = r.rang
+		}
+		reply := x.got[i]
+		heard |= 1 << reply.Node
+		if !yield(reply) {
+			return
 		}
 	}
 }
@@ -140,5 +165,5 @@ type way struct {
 
 // Broadcast is redlock.Transport's, to some of the nodes.
 func (y way) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
-	return y.broadcast(ctx, &req, timeout, y.which, y.loose)
+	return y.broadcast(ctx, req, timeout, y.which, y.loose)
 }

@@ -344,7 +344,7 @@ func (b *bubble) takeNotes() {
 			continue
 		}
 		e.Key, e.Owner, e.Note = b.realText(e.Key), b.realText(e.Owner), b.realText(e.Note)
-		b.w.note(*e)
+		b.w.note(e)
 	}
 	b.notes = b.notes[:0]
 }
@@ -368,7 +368,7 @@ func (b *bubble) takeBirths() {
 }
 
 // note is Process.note. Its client may be paused: then it waits here.
-func (b *bubble) note(p *Process, e Event) {
+func (b *bubble) note(p *Process, e *Event) {
 	if !b.touch(p.c) {
 		return
 	}
@@ -376,7 +376,7 @@ func (b *bubble) note(p *Process, e Event) {
 	defer b.mu.Unlock()
 	switch e.Kind {
 	case Asked, Granted, Releasing, Lost:
-		p.mine = append(p.mine, e)
+		p.mine = append(p.mine, *e)
 	}
 	strand := 0
 	if p.aside > 0 {
@@ -384,7 +384,7 @@ func (b *bubble) note(p *Process, e Event) {
 			b.await(p, strand)
 		}
 	}
-	b.notes = append(b.notes, bubbleNote{p, strand, e})
+	b.notes = append(b.notes, bubbleNote{p, strand, *e})
 	b.poke()
 }
 

@@ -27,7 +27,7 @@ type bubbleClock struct {
 // Now reads the clock, which the history tells.
 func (k bubbleClock) Now() time.Time {
 	if k.p != nil {
-		k.p.note(Event{Kind: Read})
+		k.p.note(&Event{Kind: Read})
 	}
 	return time.Unix(0, epoch+k.b.local(k.c)).UTC()
 }
@@ -39,7 +39,7 @@ func (k bubbleClock) Sleep(d time.Duration)           { k.SleepContext(context.B
 // SleepContext is clock.Sleeper's.
 func (k bubbleClock) SleepContext(ctx context.Context, d time.Duration) error {
 	if k.p != nil {
-		k.p.note(Event{Kind: Slept, Value: int64(d)})
+		k.p.note(&Event{Kind: Slept, Value: int64(d)})
 	}
 	if d > 0 && ctx.Err() == nil {
 		t := k.NewTimer(d)
@@ -278,7 +278,7 @@ func (t bubbleTransport) Close() error { return nil }
 // Broadcast is redlock.Transport's.
 func (t bubbleTransport) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
 	return func(yield func(redlock.Reply) bool) {
-		t.p.note(Event{Kind: Asked, Op: req.Op, Key: t.p.text(req.Key), Owner: t.p.text(req.Owner), Value: int64(timeout)})
+		t.p.note(&Event{Kind: Asked, Op: req.Op, Key: t.p.text(req.Key), Owner: t.p.text(req.Owner), Value: int64(timeout)})
 		if node.Acquires(req.Op) {
 			t.p.ttl.Store(int64(req.TTL))
 		}

@@ -36,6 +36,7 @@ type checker struct {
 	held      []chain   // by owner: its blocks
 	trusting  []int     // for I1
 	unawaited []bool    // by owner: nobody waits for the answers to its acquire any more
+	ppb       int64     // the drift factor
 	verdict   Verdict   // what comes of it
 }
 
@@ -69,9 +70,20 @@ type chain struct{ first, last int32 }
 func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
 	for i := range h.events {
-		c.follow(&h.events[i])
-		c.waiting(&h.events[i])
-		c.take(&h.events[i])
+		e := &h.events[i]
+		switch e.Kind { // most events are of these kinds
+		case Read, Heard:
+			continue
+		case Sent, Answered:
+			if e.Value < 0 {
+				c.probeEvent(e)
+			}
+			continue
+		}
+		c.probeEvent(e)
+		c.follow(e)
+		c.waiting(e)
+		c.take(e)
 	}
 	for len(c.open) > 0 {
 		c.close(c.open[0], never, Expired)
@@ -109,6 +121,7 @@ func (c *checker) check(h *History) *Verdict {
 func (c *checker) reset(h *History) {
 	sc := &h.scenario
 	c.h = h
+	c.ppb, _ = factorPPB(sc.Lock.Factor)
 	c.clients = slices.Grow(c.clients[:0], len(sc.Clients))[:len(sc.Clients)]
 	c.nodes = slices.Grow(c.nodes[:0], len(sc.Nodes))[:len(sc.Nodes)]
 	for i := range sc.Clients {
@@ -244,9 +257,7 @@ func (c *checker) settle(l *lease) {
 		}
 	}
 	if l.Lapse != never && l.ttl > 0 {
-		sc := &c.h.scenario
-		ppb, _ := factorPPB(sc.Lock.Factor)
-		short := l.deadline + mulUp(l.ttl, ppb) - clock.at(l.Lapse) // required: T·f' >= short
+		short := l.deadline + mulUp(l.ttl, c.ppb) - clock.at(l.Lapse) // required: T·f' >= short
 		l.Required = Factor(divUp(short, l.ttl))
 	}
 }

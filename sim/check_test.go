@@ -30,7 +30,7 @@ func told(clients, nodes int) tale {
 
 func (t tale) at(at int64, e Event) {
 	e.At = at
-	t.add(e)
+	t.add(&e)
 }
 
 // grants has nodes grant "k" to an owner for so many ms, and then its client

@@ -11,15 +11,15 @@ import (
 // It is the clock and the transport of the code that runs on it.
 type client struct {
 	machine
-	w              *world
-	id             int
-	conf           *Client
-	clock          *line // that its code reads
-	readAt, readAs int64 // the last reading
-	lanes          []lane
-	sent           []uint32 // messages to each node so far
-	procs          []*Process
-	dead           bool
+	w     *world
+	id    int
+	conf  *Client
+	clock *line // that its code reads
+	dial  dial  // the same, as the world reads it
+	lanes []lane
+	sent  []uint32 // messages to each node so far
+	procs []*Process
+	dead  bool
 }
 
 // lane is the client's one connection to a node.
@@ -34,9 +34,10 @@ type lane struct {
 }
 
 func (c *client) reset(conf *Client) {
-	c.conf, c.dead, c.procs, c.readAt = conf, false, c.procs[:0], -1
+	c.conf, c.dead, c.procs = conf, false, c.procs[:0]
 	c.set(conf.Clock, c.w.sc.Faults, conf.Name, nil)
 	c.clock = c.lives(c.w.sc.lives(c.id))
+	c.dial = dial{line: c.clock}
 	n := len(c.w.sc.Nodes)
 	if cap(c.lanes) < n {
 		c.lanes, c.sent = make([]lane, n), make([]uint32, n)
@@ -54,14 +55,8 @@ func (c *client) reset(conf *Client) {
 // nextName names the next process that the client starts.
 func (c *client) nextName() string { return fmt.Sprintf("%s/%d", c.conf.Name, len(c.procs)+1) }
 
-// local is what the client's clock says now. Much happens at one instant, so the
-// last reading is kept.
-func (c *client) local() int64 {
-	if c.readAt != c.w.now {
-		c.readAt, c.readAs = c.w.now, c.clock.at(c.w.now)
-	}
-	return c.readAs
-}
+// local is what the client's clock says now.
+func (c *client) local() int64 { return c.dial.at(c.w.now) }
 
 // when is the first true instant from now on at which its clock has reached a reading.
 func (c *client) when(reading int64) int64 { return c.clock.reach(c.w.now, reading) }
@@ -106,7 +101,7 @@ func (c *client) giveUp(n int) {
 	switch {
 	case !l.alarm.rings(c.w.now) || l.due == 0:
 	case l.due <= c.w.now:
-		c.w.note(Event{Kind: GaveUp, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: c.sent[n]})
+		c.w.note(&Event{Kind: GaveUp, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: c.sent[n]})
 		l.settle(l.Unanswered())
 	default:
 		l.alarm.set(c.w, l.due, evGiveUp, c.id, n, int32(n))

@@ -26,7 +26,7 @@ func (k clientClock) Now() time.Time {
 	if c.w.cur != nil {
 		proc = c.w.running("Now", c).number()
 	}
-	c.w.note(Event{Kind: Read, Client: int16(c.id), Node: -1, Proc: proc})
+	c.w.note(&Event{Kind: Read, Client: int16(c.id), Node: -1, Proc: proc})
 	return time.Unix(0, epoch+c.local()).UTC()
 }
 
@@ -47,7 +47,7 @@ const noChannel = "sim: a process cannot wait on a channel; use clock.Sleep, clo
 func (k clientClock) SleepContext(ctx context.Context, d time.Duration) error {
 	c := k.c
 	r := c.w.running("Sleep", c)
-	c.w.note(Event{Kind: Slept, Client: int16(c.id), Node: -1, Proc: r.number(), Value: int64(d)})
+	c.w.note(&Event{Kind: Slept, Client: int16(c.id), Node: -1, Proc: r.number(), Value: int64(d)})
 	due := c.when(later(c.local(), d))
 	for r.rang = d <= 0; ; r.park(ctx, due, nil) {
 		switch {

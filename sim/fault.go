@@ -77,7 +77,7 @@ func (w *world) fault(e queue.Event) {
 			return
 		}
 	}
-	w.note(Event{Kind: k, Client: int16(c), Node: int16(n), Proc: -1, Value: int64(e.A)})
+	w.note(&Event{Kind: k, Client: int16(c), Node: int16(n), Proc: -1, Value: int64(e.A)})
 	switch {
 	case c >= 0:
 		if f.Kind == "crash" {
@@ -118,6 +118,6 @@ func (w *world) tellHolders(n int) {
 		if !ok {
 			owner, when = "", 0
 		}
-		w.note(Event{Kind: Holds, Client: -1, Node: int16(n), Proc: -1, Key: k, Owner: w.history.text(owner), Value: when})
+		w.note(&Event{Kind: Holds, Client: -1, Node: int16(n), Proc: -1, Key: k, Owner: w.history.text(owner), Value: when})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/bits"
+	"unsafe"
 
 	"driftlock/redlock"
 )
@@ -18,12 +19,13 @@ type History struct {
 	index    map[string]int32
 	hash     hasher
 	end      int64
-	closed   bool    // what is added now is not history
-	most     int     // events that it may have
-	stop     int     // the step at which Stopped is called; 0: at none
-	full     bool    // it had more
-	recent   [4]Text // asked for last: the same few strings come again and again
-	oldest   int     // of those
+	closed   bool      // what is added now is not history
+	most     int       // events that it may have
+	stop     int       // the step at which Stopped is called; 0: at none
+	full     bool      // it had more
+	spare    Event     // for what is not history
+	recent   [4]recent // asked for last: the same few strings come again and again
+	oldest   int       // of those
 }
 
 // Event is one thing that happened. What the fields mean hangs on Kind; a field
@@ -42,6 +44,12 @@ type Event struct {
 	Key    Text
 	Owner  Text // the owner value of one attempt
 	Note   Text // an error, a log line
+}
+
+// recent is a text and its number; the zero one is right.
+type recent struct {
+	s string
+	t Text
 }
 
 // Text is a string of the history, by number; 0 is the empty one.
@@ -133,7 +141,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.recent = false, false, [4]Text{}
+	h.closed, h.full, h.recent = false, false, [4]recent{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -144,13 +152,13 @@ func (h *History) reset(sc Scenario) {
 
 // text numbers a string, which becomes part of the hash when it is new.
 func (h *History) text(s string) Text {
-	for _, t := range h.recent {
-		if h.texts[t] == s {
-			return t
+	for i := range h.recent {
+		if r := &h.recent[i]; len(r.s) == len(s) && (unsafe.StringData(r.s) == unsafe.StringData(s) || r.s == s) {
+			return r.t
 		}
 	}
 	t := h.lookUp(s)
-	h.recent[h.oldest] = t
+	h.recent[h.oldest] = recent{s, t}
 	h.oldest = (h.oldest + 1) % len(h.recent)
 	return t
 }
@@ -169,19 +177,39 @@ func (h *History) lookUp(s string) Text {
 	return Text(i)
 }
 
-func (h *History) add(e Event) {
+// next makes room for an event, which its caller fills in place and then seals.
+// What is not to become history gets room of its own.
+func (h *History) next() *Event {
+	if h.closed || h.most > 0 && len(h.events) == h.most {
+		h.full = h.full || !h.closed
+		h.closed = true
+		h.spare = Event{}
+		return &h.spare
+	}
+	if n := len(h.events); n < cap(h.events) {
+		h.events = h.events[:n+1]
+		h.events[n] = Event{}
+	} else {
+		h.events = append(h.events, Event{})
+	}
+	return &h.events[len(h.events)-1]
+}
+
+// seal takes an event into the hash.
+func (h *History) seal(e *Event) {
 	if h.closed {
 		return
 	}
-	if h.most > 0 && len(h.events) == h.most {
-		h.full, h.closed = true, true
-		return
-	}
-	h.events = append(h.events, e)
-	h.hash.event(&e)
+	h.hash.event(e)
 	if len(h.events) == h.stop {
-		Stopped(h, h.stop, e)
+		Stopped(h, h.stop, *e)
 	}
+}
+
+func (h *History) add(e *Event) {
+	to := h.next()
+	*to = *e
+	h.seal(to)
 }
 
 // hasher folds words one by one. Folding is a bijection of the sum for a given

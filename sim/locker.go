@@ -33,7 +33,7 @@ func (p *Process) locker(opts []redlock.Option) redlock.Locker {
 		return p.flawed()
 	}
 	given := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.rand)}
-	given = append(given, p.c.w.sc.Lock.options()...)
+	given = append(given, p.c.w.lockOptions...)
 	l, err := redlock.Over(p.Transport(), append(given, opts...)...)
 	if err != nil {
 		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))

@@ -26,13 +26,33 @@ type span struct {
 	reading int64 // at from
 	rate    clock.Rate
 	stopped bool
+	to, of  ratio // true time to the clock's, and back
+}
+
+func newSpan(from, reading int64, rate clock.Rate, stopped bool) span {
+	num, den := rate.Fraction()
+	return span{from, reading, rate, stopped, newRatio(num, den), newRatio(den, num)}
 }
 
 func (s *span) at(t int64) int64 {
 	if s.stopped {
 		return s.reading
 	}
+	if q, _, ok := s.to.times(t - s.from); ok {
+		return s.reading + q
+	}
 	return s.reading + s.rate.Elapsed(t-s.from)
+}
+
+// reached is rate.Reached.
+func (s *span) reached(ns int64) int64 {
+	if q, rest, ok := s.of.times(ns); ok {
+		if rest {
+			q++
+		}
+		return q
+	}
+	return s.rate.Reached(ns)
 }
 
 // at is the reading at true time t >= 0.
@@ -66,11 +86,26 @@ func (l *line) reach(from, reading int64) int64 {
 		if left < 0 { // beyond int64: the clock has yet to reach reading
 			left = never
 		}
-		if d := s.rate.Reached(left); d < end-s.from {
+		if d := s.reached(left); d < end-s.from {
 			return s.from + d
 		}
 	}
 	return never
+}
+
+// dial is a clock that the world reads often: much happens at one instant, so the
+// last reading is kept.
+type dial struct {
+	*line
+	asked int64 // the true time of the last reading, and 1
+	read  int64 // it
+}
+
+func (d *dial) at(t int64) int64 {
+	if d.asked != t+1 {
+		d.asked, d.read = t+1, d.line.at(t)
+	}
+	return d.read
 }
 
 // interval is a stretch of true time, without its end.
@@ -120,8 +155,9 @@ func (m *machine) set(c Clock, faults []Fault, name string, conf *node.Config) {
 			m.edges = append(m.edges, edge{end, i, true})
 		}
 	}
+	first := newSpan(0, 0, c.Rate, false)
 	for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
-		l.spans = append(l.spans[:0], span{rate: c.Rate})
+		l.spans = append(l.spans[:0], first)
 	}
 	m.wall.spans[0].reading = int64(c.Offset)
 	if len(m.edges) > 0 {
@@ -184,7 +220,7 @@ func (l *line) turn(t, by int64, rate clock.Rate, stopped bool) {
 	if by == 0 && stopped == last.stopped && rate == last.rate {
 		return
 	}
-	next := span{t, last.at(t) + by, rate, stopped}
+	next := newSpan(t, last.at(t)+by, rate, stopped)
 	if last.from == t {
 		*last = next
 		return

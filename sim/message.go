@@ -18,11 +18,20 @@ type message struct {
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
 	to           *call  // who waits for the reply to a loose one; nil: its lane does
-	reqs         []*redlock.Request
-	order        []int // in which the node executes them
-	keys, owners []Text
+	parts        []part // in the order in which the node executes them
 	replies      []redlock.Reply
 }
+
+// part is one request of a batch. It is a copy, since whoever sent it may give up
+// first.
+type part struct {
+	req        redlock.Request
+	key, owner Text
+	at         int32 // its place in the batch
+}
+
+// tell fills in what an event is about.
+func (x *part) tell(e *Event) { e.Op, e.Key, e.Owner = x.req.Op, x.key, x.owner }
 
 // errRefused is what a client hears from a connection that is not taken.
 var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
@@ -70,8 +79,11 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	case fate.Refused:
 		arrives = -2
 	}
-	for _, i := range m.order {
-		w.note(Event{Kind: Sent, Op: reqs[i].Op, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: arrives})
+	for i := range m.parts {
+		e := w.about(m, Sent)
+		m.parts[i].tell(e)
+		e.Value = arrives
+		w.seal(e)
 	}
 	switch {
 	case fate.Lost:
@@ -90,26 +102,26 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	}
 }
 
-// fill copies the requests, since whoever sent them may give up first. A node
-// executes those of one owner in their order; between owners there is none, so
-// that of their values is taken: it does not hang on which strand asked first.
+// fill copies the requests. A node executes those of one owner in their order;
+// between owners there is none, so that of their values is taken: it does not hang
+// on which strand asked first.
 func (m *message) fill(w *world, reqs []*redlock.Request) {
-	m.reqs = append(m.reqs[:0], reqs...)
-	m.order, m.keys, m.owners = m.order[:0], m.keys[:0], m.owners[:0]
+	m.parts = m.parts[:0]
 	for i, r := range reqs {
-		m.order = append(m.order, i)
-		m.keys = append(m.keys, w.history.text(r.Key))
-		m.owners = append(m.owners, w.history.text(r.Owner))
+		if r != w.last {
+			w.last, w.lastKey, w.lastOwner = r, w.history.text(r.Key), w.history.text(r.Owner)
+		}
+		m.parts = append(m.parts, part{*r, w.lastKey, w.lastOwner, int32(i)})
 	}
 	if len(reqs) > 1 {
-		slices.SortStableFunc(m.order, func(i, j int) int { return strings.Compare(reqs[i].Owner, reqs[j].Owner) })
+		slices.SortStableFunc(m.parts, func(a, b part) int { return strings.Compare(a.req.Owner, b.req.Owner) })
 	}
 }
 
 // arrive executes a message at its node, which may be down or paused.
 func (w *world) arrive(id int32) {
 	m := &w.msgs[id]
-	at := w.sc.server(m.node)
+	at := w.nodes[m.node].serves
 	n := w.nodes[at]
 	if within(n.down, w.now) {
 		w.turnAway(id, within(n.refusing, w.now))
@@ -121,18 +133,18 @@ func (w *world) arrive(id int32) {
 		}
 		return
 	}
-	m.replies = m.replies[:0]
-	for range m.reqs {
-		m.replies = append(m.replies, redlock.Reply{})
-	}
-	for _, i := range m.order {
-		r := m.reqs[i]
-		reply, when := n.Do(w.now, n.wall.at(w.now), r)
-		m.replies[i] = reply
-		if !slices.Contains(w.keys, m.keys[i]) {
-			w.keys = append(w.keys, m.keys[i])
+	m.replies = slices.Grow(m.replies[:0], len(m.parts))[:len(m.parts)]
+	for i := range m.parts {
+		x := &m.parts[i]
+		reply, when := n.Do(w.now, n.dial.at(w.now), &x.req)
+		m.replies[x.at] = reply
+		if !slices.Contains(w.keys, x.key) {
+			w.keys = append(w.keys, x.key)
 		}
-		w.note(Event{Kind: Executed, Op: r.Op, Status: reply.Status, Client: int16(m.client), Node: int16(at), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i], Value: when})
+		e := w.about(m, Executed)
+		x.tell(e)
+		e.Node, e.Status, e.Value = int16(at), reply.Status, when
+		w.seal(e)
 	}
 	w.answer(id)
 }
@@ -147,7 +159,7 @@ func (w *world) turnAway(id int32, refuse bool) {
 			e.Value = fate.At
 		}
 	}
-	w.note(e)
+	w.note(&e)
 	if e.Value == 0 {
 		w.recycle(id)
 		return
@@ -163,7 +175,9 @@ func (w *world) answer(id int32) {
 	if fate.Lost || fate.Refused {
 		arrives = -1
 	}
-	w.note(Event{Kind: Answered, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Value: arrives})
+	e := w.about(m, Answered)
+	e.Value = arrives
+	w.seal(e)
 	if arrives < 0 {
 		w.recycle(id)
 		return
@@ -176,8 +190,12 @@ func (w *world) hear(id int32) {
 	m := &w.msgs[id]
 	l := &w.clients[m.client].lanes[m.node]
 	if m.to != nil || l.due != 0 && l.gen == m.gen {
-		for _, i := range m.order {
-			w.note(Event{Kind: Heard, Op: m.reqs[i].Op, Status: m.replies[i].Status, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
+		for i := range m.parts {
+			x := &m.parts[i]
+			e := w.about(m, Heard)
+			x.tell(e)
+			e.Status = m.replies[x.at].Status
+			w.seal(e)
 		}
 		w.settle(l, m)
 	}
@@ -189,11 +207,11 @@ func (w *world) refused(id int32) {
 	m := &w.msgs[id]
 	if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
 		m.replies = m.replies[:0]
-		for range m.reqs {
+		for i := range m.parts {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
-		}
-		for _, i := range m.order {
-			w.note(Event{Kind: Heard, Op: m.reqs[i].Op, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth, Key: m.keys[i], Owner: m.owners[i]})
+			e := w.about(m, Heard)
+			m.parts[i].tell(e)
+			w.seal(e)
 		}
 		w.settle(l, m)
 	}

@@ -1,9 +1,37 @@
 package sim
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Parts per billion of a time, over 128 bits: a product of two int64 would not
-// always fit.
+// always fit. And the fraction of a time where it does, without a division.
+
+// ratio is a fraction that is often multiplied by. The zero one is none.
+type ratio struct {
+	num, den uint64
+	inverse  uint64 // of den: (2⁶⁴−1)/den, rounded down
+}
+
+func newRatio(num, den int64) ratio {
+	return ratio{uint64(num), uint64(den), math.MaxUint64 / uint64(den)}
+}
+
+// times is t·num/den rounded down, and whether it was; it is not ok if t is below 0
+// or t·num does not fit in 64 bits. What the inverse gives is at most 2 too low.
+func (r *ratio) times(t int64) (q int64, rest, ok bool) {
+	hi, lo := bits.Mul64(uint64(t), r.num)
+	if t < 0 || hi != 0 || r.den == 0 {
+		return 0, false, false
+	}
+	n, _ := bits.Mul64(lo, r.inverse)
+	left := lo - n*r.den
+	for left >= r.den {
+		n, left = n+1, left-r.den
+	}
+	return int64(n), left > 0, n <= math.MaxInt64
+}
 
 // mulUp is t·ppb/10⁹ rounded up; 0 if t is below 0.
 func mulUp(t, ppb int64) int64 {

@@ -40,7 +40,7 @@ var mutants = []mutant{
 	{"trust: an extension at the deadline is in time", "check.go", "if e.At < ended {", "if e.At <= ended {"},
 	{"trust: an extension may shorten it", "check.go", "max(l.deadline, e.Value)", "e.Value"},
 	{"margin of search: the release counts", "check.go", "func(b *block) int64 { return b.Lapse }", "func(b *block) int64 { return b.To }"},
-	{"required factor: rounded down", "check.go", "mulUp(l.ttl, ppb)", "mulUp(l.ttl, ppb) - l.ttl/1e6"},
+	{"required factor: rounded down", "check.go", "mulUp(l.ttl, c.ppb)", "mulUp(l.ttl, c.ppb) - l.ttl/1e6"},
 	{"I3: a number may come twice", "i3_fence.go", "uint64(e.Value) <= f.highest", "uint64(e.Value) < f.highest"},
 	{"I3: the last number counts, not the highest", "i3_fence.go", "f.highest = max(f.highest, uint64(e.Value))", "f.highest = uint64(e.Value)"},
 	{"I3: a second write of one grant is stale", "i3_fence.go", "l.grant < o.grant", "l.grant <= o.grant"},

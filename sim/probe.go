@@ -72,10 +72,6 @@ type Probes [probes]int
 // probe counts the dangerous states that the run reached. Those that only a pass
 // over the history can see are counted in it.
 func (c *checker) probe() {
-	clear(c.unawaited)
-	for i := range c.h.events {
-		c.probeEvent(&c.h.events[i])
-	}
 	for i := range c.leases {
 		c.probeLease(i)
 	}

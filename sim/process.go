@@ -47,9 +47,9 @@ func newProcess(c *client, name string, work Workload) *Process {
 
 func (p *Process) run() {
 	defer p.leave()
-	p.note(Event{Kind: Started})
+	p.note(&Event{Kind: Started})
 	p.work(p)
-	p.note(Event{Kind: Ended})
+	p.note(&Event{Kind: Ended})
 }
 
 // leave takes the process out of the count of those that have not returned.
@@ -60,7 +60,7 @@ func (p *Process) leave() {
 	}
 }
 
-func (p *Process) note(e Event) {
+func (p *Process) note(e *Event) {
 	e.Client, e.Node, e.Proc = int16(p.c.id), -1, int16(p.n)
 	if b := p.c.w.bubble; b != nil {
 		b.note(p, e)
@@ -139,7 +139,7 @@ func (p *Process) Rand(label string, below int64) int64 {
 
 // Logf writes a line into the history.
 func (p *Process) Logf(format string, args ...any) {
-	p.note(Event{Kind: Noted, Note: p.text(fmt.Sprintf(format, args...))})
+	p.note(&Event{Kind: Noted, Note: p.text(fmt.Sprintf(format, args...))})
 }
 
 // textKey folds a string for a keyed draw.

@@ -46,7 +46,8 @@ func (r *Resource) WriteFenced(ctx context.Context, fence uint64) error {
 	if rt.refused() {
 		return ErrEnded
 	}
-	x := w.newCall(rt, 1)
+	x := w.newCall()
+	x.begin(rt, 1)
 	defer func() { x.left, rt.call = true, nil; x.free() }()
 	due := c.when(later(c.local(), w.giveUp()))
 	w.write(c, r.n, fence, rt.number(), x)
@@ -96,7 +97,7 @@ func (w *world) write(c *client, resource int, fence uint64, proc int16, x redlo
 	case fate.Refused:
 		e.Value = -2
 	}
-	w.note(e)
+	w.note(&e)
 	if e.Value >= 0 {
 		w.out++ // the run waits for it, though its writer may have left
 		w.push(fate.At, evWrite, c.id, at, id, 0)
@@ -116,7 +117,7 @@ func (w *world) store(id int32) {
 			w.fences[x.resource] = x.fence
 		}
 	}
-	w.note(Event{Kind: Stored, Status: x.reply.Status, Client: int16(x.client), Node: int16(at), Proc: -1, Nth: x.nth, Value: int64(x.fence)})
+	w.note(&Event{Kind: Stored, Status: x.reply.Status, Client: int16(x.client), Node: int16(at), Proc: -1, Nth: x.nth, Value: int64(x.fence)})
 	fate := w.net.Send(w.now, network.Message{Client: x.client, Node: at, Nth: x.nth, Reply: true})
 	if !fate.Lost && !fate.Refused {
 		w.push(fate.At, evWritten, x.client, at, id, 0)
@@ -126,7 +127,7 @@ func (w *world) store(id int32) {
 // written tells the process.
 func (w *world) written(id int32) {
 	x := &w.writes[id]
-	w.note(Event{Kind: Heard, Status: x.reply.Status, Client: int16(x.client), Node: int16(w.onNetwork(x.resource)), Proc: -1, Nth: x.nth})
+	w.note(&Event{Kind: Heard, Status: x.reply.Status, Client: int16(x.client), Node: int16(w.onNetwork(x.resource)), Proc: -1, Nth: x.nth})
 	x.call.Receive(x.reply)
 }
 

@@ -535,7 +535,7 @@ func TestManyProcesses(t *testing.T) {
 			for i := range 300 {
 				p.Go(func(q *Process) {
 					if i == speaks {
-						q.note(Event{Kind: Noted})
+						q.note(&Event{Kind: Noted})
 					}
 				})
 			}
@@ -544,7 +544,7 @@ func TestManyProcesses(t *testing.T) {
 	h := &History{}
 	of := func(proc int16) Hash {
 		h.reset(plain(1, 3))
-		h.add(Event{Kind: Noted, Proc: proc})
+		h.add(&Event{Kind: Noted, Proc: proc})
 		return h.Hash()
 	}
 	if hash(3) == hash(3+256) || of(3) == of(3+256) {

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"driftlock/clock"
@@ -19,7 +17,7 @@ func (c *scenarioCheck) network() {
 			len(n.Paths), len(n.Cuts), len(n.Rules), 2*maxMachines*maxMachines, maxFaults, maxFaults)
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(n.Paths)) {
+	for _, name := range network.Sorted(n.Paths) {
 		p := n.Paths[name]
 		c.path("network.paths["+shown(name)+"]", &p)
 	}

@@ -31,6 +31,8 @@ type scheduler struct {
 	mains    int        // processes that have not returned
 	fates    int        // faults to come that change more than clocks
 	over     bool       // the contexts have ended
+	ran      bool       // somebody did, so that a context may have ended
+	pauses   bool       // a client is to stand still, and will see then that one has
 	out      int        // lanes with a batch out
 	failure  *Panic
 	crew     crew                            // for the watchdog
@@ -86,7 +88,7 @@ func (s *scheduler) reset() {
 	s.ready, s.dirty, s.corpses, s.cur = s.ready[:0], s.dirty[:0], s.corpses[:0], nil
 	clear(s.timers)
 	s.timers, s.slots = s.timers[:0], s.slots[:0]
-	s.mains, s.fates, s.out, s.over, s.failure = 0, 0, 0, false, nil
+	s.mains, s.fates, s.out, s.over, s.failure, s.ran, s.pauses = 0, 0, 0, false, nil, false, false
 }
 
 // begin starts the main processes of a run.
@@ -154,7 +156,7 @@ func (w *world) react() {
 
 // endAll ends the processes' contexts, one by one.
 func (w *world) endAll() {
-	w.note(Event{Kind: Over, Client: -1, Node: -1, Proc: -1})
+	w.note(&Event{Kind: Over, Client: -1, Node: -1, Proc: -1})
 	for i := range w.sc.Clients {
 		c := w.clients[i]
 		if at := past(c.paused, w.now); at > w.now && at != never {
@@ -162,6 +164,7 @@ func (w *world) endAll() {
 		}
 		for _, p := range c.procs {
 			p.end(ErrEnded)
+			w.ran = true
 			w.react()
 		}
 	}
@@ -236,7 +239,7 @@ func (w *world) drop(r *routine) {
 
 // resume lets a routine run until it parks or its job is done.
 func (w *world) resume(r *routine) {
-	r.parked, r.listed = false, false
+	r.parked, r.listed, w.ran = false, false, true
 	was := w.cur
 	w.cur = r
 	r.next()
@@ -280,8 +283,13 @@ func (w *world) runReady() {
 }
 
 // listEnded lists the parked routines whose context has ended.
-// (context.AfterFunc would tell, but on a goroutine.)
+// (context.AfterFunc would tell, but on a goroutine.) Only code ends a context, so
+// that there is nothing to see unless some ran.
 func (w *world) listEnded() {
+	if !w.ran && !w.pauses {
+		return
+	}
+	w.ran = false
 	for _, r := range w.live {
 		if r.parked && !r.listed && r.ctx != nil && r.ctx.Err() != nil && !within(r.c.paused, w.now) {
 			w.list(r)
@@ -351,7 +359,7 @@ const spinsMax = 10_000
 // ever: it is put aside, until the run is over.
 func (r *routine) spin() {
 	if r.spins++; r.spins > spinsMax && !r.killed {
-		r.w.note(Event{Kind: Noted, Client: int16(r.c.id), Node: -1, Proc: r.number(), Note: r.w.history.text(spinning)})
+		r.w.note(&Event{Kind: Noted, Client: int16(r.c.id), Node: -1, Proc: r.number(), Note: r.w.history.text(spinning)})
 		r.park(context.Background(), never, nil)
 	}
 }

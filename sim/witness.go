@@ -42,7 +42,7 @@ func (w *Witness) note(k EventKind, key string, owner Text, value int64, ttl tim
 		e.Note = w.p.text(err.Error())
 	}
 	if !w.silent {
-		w.p.note(e)
+		w.p.note(&e)
 	}
 }
 

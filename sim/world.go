@@ -3,6 +3,7 @@ package sim
 import (
 	"runtime"
 
+	"driftlock/redlock"
 	"driftlock/sim/network"
 	"driftlock/sim/node"
 	"driftlock/sim/queue"
@@ -31,6 +32,8 @@ const (
 type server struct {
 	machine
 	node.Store
+	dial   dial // its wall clock
+	serves int  // the number of the node that requests to this one reach: its own, unless it is an alias
 }
 
 // world is one run: machines, messages under way and the queue of what is to
@@ -50,8 +53,13 @@ type world struct {
 	writes  []write
 	fences  []uint64 // the highest number that a resource has seen
 	keys    []Text   // asked for in this run
-	names   []string // nodes, resources, clients
-	history History
+
+	lockOptions []redlock.Option // of the scenario's lock
+	names       []string         // nodes, resources, clients
+	history     History
+
+	last               *redlock.Request // the one that was sent last: it goes to several nodes
+	lastKey, lastOwner Text             // its texts
 
 	scheduler
 	bubble *bubble // it drives the run, in the place of the scheduler; nil: the scheduler does
@@ -80,6 +88,8 @@ func (w *world) reset(sc Scenario) {
 		keeps := c.Config
 		keeps.Horizon = rolledBack(sc.Faults, c)
 		n.Store.Reset(keeps)
+		n.dial = dial{line: &n.wall}
+		n.serves = sc.server(i)
 		w.names = append(w.names, c.Name)
 	}
 	for i := range sc.Resources {
@@ -92,8 +102,10 @@ func (w *world) reset(sc Scenario) {
 	}
 	w.writes, w.fences = w.writes[:0], append(w.fences[:0], make([]uint64, len(sc.Resources))...)
 	w.net.Reset(sc.Network, sc.Seed, w.names[places:], w.names[:places])
+	w.last, w.lockOptions = nil, sc.Lock.options()
 	w.scheduler.reset()
 	for i, f := range sc.Faults {
+		w.pauses = w.pauses || f.Kind == "pause" || f.Kind == "suspend"
 		w.plan(i, &f)
 	}
 }
@@ -133,16 +145,31 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 }
 
 // note adds to the history an event of a client (or -1) and a node (or -1).
-func (w *world) note(e Event) {
+func (w *world) note(e *Event) {
+	to := w.history.next()
+	*to = *e
+	w.seal(to)
+}
+
+// about begins an event that is about a message. Its caller fills in the rest and
+// seals it: there are many of these.
+func (w *world) about(m *message, k EventKind) *Event {
+	e := w.history.next()
+	e.Kind, e.Client, e.Node, e.Proc, e.Nth = k, int16(m.client), int16(m.node), -1, m.nth
+	return e
+}
+
+// seal gives an event its times, and takes it into the history.
+func (w *world) seal(e *Event) {
 	e.At = w.now
 	switch {
 	case e.Kind == Stored: // a resource has no clock
 	case e.Kind == Executed, e.Kind == Dropped, e.Kind == Holds, e.Client < 0 && e.Node >= 0:
-		e.Local = w.nodes[e.Node].wall.at(w.now)
+		e.Local = w.nodes[e.Node].dial.at(w.now)
 	case e.Client >= 0:
 		e.Local = w.clients[e.Client].local()
 	}
-	w.history.add(e)
+	w.history.seal(e)
 	if r := w.cur; w.history.full && r != nil && !r.killed {
 		runtime.Goexit() // the process may never wait again
 	}

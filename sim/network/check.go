@@ -22,7 +22,7 @@ func (c Config) Check(clients, nodes []string) error {
 	if err := c.Reply.check(); err != nil {
 		return fmt.Errorf("network.reply.%w", err)
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.Paths)) {
+	for _, key := range Sorted(c.Paths) {
 		if err := m.checkDirection(key); err != nil {
 			return fmt.Errorf("network.paths[%.64q]: %w", key, err)
 		}
@@ -198,4 +198,12 @@ func (m machines) checkDirection(name string) error {
 		return errors.New(unknown("client", to, m.clients))
 	}
 	return errors.New(m.unknown(from))
+}
+
+// Sorted are the names of paths. Most networks have none of their own.
+func Sorted(paths map[string]Path) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(paths))
 }

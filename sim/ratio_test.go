@@ -1,0 +1,27 @@
+package sim
+
+import (
+	"testing"
+
+	"driftlock/clock"
+
+	"pgregory.net/rapid"
+)
+
+// TestRatio holds the fraction without a division to the rates of package clock.
+func TestRatio(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.Int64Range(0, 62).Draw(t, "size")
+		rate := clock.Ratio(rapid.Int64Range(1, 2e9).Draw(t, "num"), rapid.Int64Range(1, 2e9).Draw(t, "den"))
+		s := newSpan(0, 0, rate, false)
+		for _, d := range rapid.SliceOfN(rapid.Int64Range(-1, 1<<size), 1, 20).Draw(t, "times") {
+			if got, want := s.at(d), rate.Elapsed(d); got != want {
+				t.Fatalf("%v has counted %d after %d, want %d", rate, got, d, want)
+			}
+			if got, want := s.reached(d), rate.Reached(d); got != want {
+				t.Fatalf("%v has counted %d after %d, want %d", rate, d, got, want)
+			}
+		}
+	})
+}
