@@ -161,6 +161,8 @@ func unsent(replies []redlock.Reply, why error) {
 // check refuses what the table cannot hold.
 func check(r *redlock.Request) error {
 	switch {
+	case r.Op < redlock.OpAcquire || r.Op > redlock.OpRelease:
+		return fmt.Errorf("unknown %v", r.Op)
 	case len(r.Owner) > 255:
 		return fmt.Errorf("owner of %d bytes: allowed are 255", len(r.Owner))
 	case r.Fence > math.MaxInt64:

@@ -35,8 +35,6 @@ func (s *session) answer(ctx context.Context, r *redlock.Request) redlock.Reply 
 			reply, err = s.extend(ctx, r)
 		case redlock.OpRelease:
 			reply, err = s.release(ctx, r)
-		default:
-			err = fmt.Errorf("unknown %v", r.Op)
 		}
 		return err
 	})

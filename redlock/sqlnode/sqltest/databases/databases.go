@@ -53,13 +53,13 @@ func In(t testing.TB, s *servers.Server) *Database {
 	name := fmt.Sprint("t", serial.Add(1))
 	if s.Kind == servers.MariaDB {
 		// One round trip a statement, and not three.
-		all := open(t, dialect.MySQL, "mysql", "root@tcp("+s.Addr+")/?interpolateParams=true")
+		all := Open(t, dialect.MySQL, "mysql", "root@tcp("+s.Addr+")/?interpolateParams=true")
 		create(t, all, name)
-		return open(t, dialect.MySQL, "mysql", "root@tcp("+s.Addr+")/"+name+"?interpolateParams=true")
+		return Open(t, dialect.MySQL, "mysql", "root@tcp("+s.Addr+")/"+name+"?interpolateParams=true")
 	}
-	all := open(t, dialect.PostgreSQL, "pgx", "postgres://driftlock@"+s.Addr+"/postgres?sslmode=disable")
+	all := Open(t, dialect.PostgreSQL, "pgx", "postgres://driftlock@"+s.Addr+"/postgres?sslmode=disable")
 	create(t, all, name)
-	return open(t, dialect.PostgreSQL, "pgx", "postgres://driftlock@"+s.Addr+"/"+name+"?sslmode=disable")
+	return Open(t, dialect.PostgreSQL, "pgx", "postgres://driftlock@"+s.Addr+"/"+name+"?sslmode=disable")
 }
 
 func create(t testing.TB, db *Database, name string) {
@@ -72,10 +72,11 @@ func create(t testing.TB, db *Database, name string) {
 // SQLite opens a file. Writers wait for each other.
 func SQLite(t testing.TB, file string) *Database {
 	t.Helper()
-	return open(t, dialect.SQLite, "sqlite", "file:"+url.PathEscape(file)+"?_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_txlock=immediate")
+	return Open(t, dialect.SQLite, "sqlite", "file:"+url.PathEscape(file)+"?_pragma=busy_timeout(2000)&_pragma=journal_mode(WAL)&_txlock=immediate")
 }
 
-func open(t testing.TB, d dialect.Dialect, driver, source string) *Database {
+// Open opens what source says, with a pool that is large enough to be of interest.
+func Open(t testing.TB, d dialect.Dialect, driver, source string) *Database {
 	t.Helper()
 	db, err := sql.Open(driver, source)
 	if err != nil {
