@@ -23,11 +23,11 @@ type row struct {
 	Nodes    int     `json:"nodes"`
 	P50      float64 `json:"p50_us"` // lock: of acquire and release; else of acquire
 	P99      float64 `json:"p99_us"`
-	Cycles1  float64 `json:"cycles_s_1,omitempty"`
-	Cycles8  float64 `json:"cycles_s_8,omitempty"`
-	Cycles64 float64 `json:"cycles_s_64,omitempty"`
-	Allocs   float64 `json:"allocs,omitempty"` // a cycle
-	Cycles   int     `json:"cycles"`           // of which so many keys were left:
+	Cycles1  float64 `json:"-"` // a second, with so many goroutines
+	Cycles8  float64 `json:"-"`
+	Cycles64 float64 `json:"-"`
+	Allocs   float64 `json:"-"`      // a cycle
+	Cycles   int     `json:"cycles"` // of which so many keys were left:
 	Orphans  int64   `json:"orphans"`
 	Failed   int     `json:"failed"` // cycles, not counted above
 
@@ -51,7 +51,9 @@ type lockBench struct {
 	serial int // of keys
 }
 
-func lockMain(args []string) error {
+func lockMain(args []string) error { return lockTo(os.Stdout, args) }
+
+func lockTo(w io.Writer, args []string) error {
 	flags := flag.NewFlagSet("bench lock", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object a row")
 	rounds := flags.Int("rounds", 5, "rounds, of which the medians are printed")
@@ -98,9 +100,9 @@ func lockMain(args []string) error {
 		return fmt.Errorf("-table %s: there is lock, lock-one-node, lock-fenced, lock-contended and lock-one-node-stopped", *only)
 	}
 	if *asJSON {
-		return printJSON(os.Stdout, rows)
+		return printJSON(w, rows)
 	}
-	printTables(os.Stdout, rows)
+	printTables(w, rows)
 	return nil
 }
 
@@ -424,6 +426,25 @@ func quantile(xs []float64, q float64) float64 {
 // onOneNode are the contenders that make sense on one server.
 func onOneNode() []contender {
 	return slices.DeleteFunc(slices.Clone(contenders), func(c contender) bool { return c.name == "redsync-failfast" })
+}
+
+// MarshalJSON has null for what was not measured in the row's table, and for no allocations.
+func (r row) MarshalJSON() ([]byte, error) {
+	type plain row
+	return json.Marshal(struct {
+		plain
+		Cycles1  *float64 `json:"cycles_s_1"`
+		Cycles8  *float64 `json:"cycles_s_8"`
+		Cycles64 *float64 `json:"cycles_s_64"`
+		Allocs   *float64 `json:"allocs"`
+	}{plain(r), orNull(r.Cycles1), orNull(r.Cycles8), orNull(r.Cycles64), orNull(r.Allocs)})
+}
+
+func orNull(x float64) *float64 {
+	if x == 0 {
+		return nil
+	}
+	return &x
 }
 
 func printJSON[T any](w io.Writer, rows []T) error {
