@@ -131,7 +131,7 @@ func (x *picture) client(i int) {
 // acts marks what a client does to others.
 func (x *picture) acts(s *strip, client int) {
 	for step, e := range x.h.Events() {
-		if int(e.Client) != client || e.At < x.scale.from() || e.At > x.scale.to() || x.h.Text(e.Key) != x.key {
+		if int(e.Client) != client || e.At < x.scale.from() || e.At > x.scale.to() || e.Key != 0 && x.h.Text(e.Key) != x.key {
 			continue
 		}
 		switch column := min(x.scale.pos(e.At), laneWidth-1); {
@@ -139,6 +139,7 @@ func (x *picture) acts(s *strip, client int) {
 			s.put(column, 'w', plain)
 		case e.Kind == sim.Asked && e.Op == node.OpDelete:
 			s.put(column, 'd', plain)
+		case s.cells[column] == 'w': // what matters more than what it does then
 		case e.Kind == sim.Asked && node.Usual(e.Op) == redlock.OpRelease && !x.of[step].cleanUp:
 			s.put(column, 'r', plain)
 		}
