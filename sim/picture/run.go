@@ -49,7 +49,7 @@ func appendRun(b []byte, h *sim.History, v sim.Verdict, o Options) []byte {
 		return appendTuple(b, m.name, m.sort, m.clock, m.off)
 	})
 	b = appendWords(b, h)
-	b = appendVerdict(b, &c, v)
+	b = appendVerdict(b, h, &c, v)
 	b = append(b, `,"troubles":`...)
 	b = appendList(b, c.troubles(h, said), func(b []byte, t trouble) []byte {
 		b = append(appendInt(append(b, '['), int64(t.lane)), ',')
@@ -111,19 +111,18 @@ func appendWords(b []byte, h *sim.History) []byte {
 }
 
 // appendVerdict appends leases, blocks and violations.
-func appendVerdict(b []byte, c *cast, v sim.Verdict) []byte {
+func appendVerdict(b []byte, h *sim.History, c *cast, v sim.Verdict) []byte {
 	since := c.stands(v)
-	holder := map[acquisition]int{}
+	granted := map[acquisition]bool{}
 	b = append(b, `,"leases":`...)
 	b = appendList(b, v.Leases, func(b []byte, l sim.Lease) []byte {
 		a := acquisition{l.Key, l.Owner}
-		client := c.named(l.Client)
-		holder[a] = client
+		granted[a] = true
 		stands, ok := since[a]
 		if !ok {
 			stands = l.ExclusionEnds
 		}
-		b = append(appendInt(append(b, '['), int64(client)), ',')
+		b = append(appendInt(append(b, '['), int64(c.named(l.Client))), ',')
 		b = append(appendText(b, l.Key), ',')
 		b = append(appendText(b, l.Owner), ',')
 		for _, at := range []int64{l.Granted, l.TrustEnds, stands, l.ExclusionEnds} {
@@ -131,18 +130,29 @@ func appendVerdict(b []byte, c *cast, v sim.Verdict) []byte {
 		}
 		return append(appendInt(b, int64(l.Nodes)), ']')
 	})
+	askers := map[string]int{}
+	for _, e := range h.Events() {
+		if e.Kind == sim.Asked && node.Usual(e.Op) == redlock.OpAcquire {
+			askers[h.Text(e.Owner)] = int(e.Client)
+		}
+	}
 	b = append(b, `,"blocks":`...)
 	b = appendList(b, v.Blocks, func(b []byte, x sim.Block) []byte {
-		client, ok := holder[acquisition{x.Key, x.Owner}]
+		client, ok := askers[x.Owner]
 		if !ok {
 			client = -1
+		}
+		holds := int64(0)
+		if granted[acquisition{x.Key, x.Owner}] {
+			holds = 1
 		}
 		b = append(appendInt(append(b, '['), int64(len(c.Clients)+x.Node)), ',')
 		b = append(appendInt(b, int64(client)), ',')
 		b = append(appendText(b, x.Key), ',')
 		b = append(appendInstant(b, x.From), ',')
 		b = append(appendInstant(b, x.To), ',')
-		return append(appendText(b, x.Ends.String()), ']')
+		b = append(appendText(b, x.Ends.String()), ',')
+		return append(appendInt(b, holds), ']')
 	})
 	b = append(b, `,"violations":`...)
 	return appendList(b, v.Violations, func(b []byte, x sim.Violation) []byte {

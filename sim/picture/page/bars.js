@@ -66,7 +66,8 @@ function both(seen, a, b) {
   for (const r of mine.filter((m) => m.client === a.client)) tag('two holders for ' + length(to - from), x, w, r.y + r.height / 2 + 0.5);
 }
 
-// drawBlocks draws on each node for whom it kept others out.
+// drawBlocks draws on each node for whom it kept others out; faint, if that one was not
+// granted the lock.
 function drawBlocks(seen) {
   const top = new Map(seen.filter((r) => r.sort === 'lane').map((r) => [r.lane, r.y + r.height - 7]));
   let last = -1; // a block that ends in the same pixel is not drawn again
@@ -78,8 +79,10 @@ function drawBlocks(seen) {
     if (b.lane === on && right === last) continue;
     [on, last] = [b.lane, right];
     g.fillStyle = clientColor(b.client);
+    g.globalAlpha = b.granted ? 1 : 0.4;
     stretch(b.from, b.to, y, 5);
   }
+  g.globalAlpha = 1;
 }
 
 // ---- events

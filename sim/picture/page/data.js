@@ -32,7 +32,7 @@ const leases = run.leases.map(([client, key, owner, granted, trust, stands, excl
   index, client, key, owner, nodes, exact: { granted, trust, stands, exclusion },
   from: instantOf(granted), trust: instantOf(trust), stands: instantOf(stands), truth: instantOf(exclusion),
 }));
-const blocks = run.blocks.map(([on, client, key, from, to, ends]) => ({ lane: on, client, key, exact: { from, to }, from: instantOf(from), to: instantOf(to), ends }));
+const blocks = run.blocks.map(([on, client, key, from, to, ends, granted]) => ({ lane: on, client, key, granted, exact: { from, to }, from: instantOf(from), to: instantOf(to), ends }));
 const violations = run.violations.map(([invariant, when, lease, other, text]) => ({ invariant, at: instantOf(when), exact: when, lease, other, text }));
 const troubles = run.troubles.map(([on, from, to, what, text]) => ({ lane: on, from: instantOf(from), to: instantOf(to), exact: { from, to }, what, text }));
 const keys = [...new Set([...leases.map((l) => l.key), ...Array.from(new Set(keyOf), (k) => run.texts[k]).filter((k) => k)])].sort();

@@ -186,7 +186,7 @@ function write(text, x, y, color, most) {
     text = text.slice(0, Math.max(1, Math.floor(text.length * most / w) - 2)) + '…';
     w = g.measureText(text).width;
   }
-  if (w > most) return 0;
+  if (w > most || /^.{0,3}…$/.test(text)) return 0;
   g.fillStyle = color;
   g.textAlign = 'left';
   g.fillText(text, x, y);

@@ -296,7 +296,7 @@ function pointAtBar(r, t, y, pageX, pageY) {
     const lines = troubles.filter((f) => f.lane === r.lane && within(f.from, f.to)).map((f) => `${f.what}: ${label(f.text)}, from ${shortest(f.exact.from)}${f.to > f.from ? ' to ' + shortest(f.exact.to) : ''}`);
     if (y > r.y + r.height - 10) {
       for (const b of blocks) {
-        if (b.lane === r.lane && within(b.from, b.to)) lines.push(`has ${JSON.stringify(label(b.key))} for ${b.client < 0 ? 'nobody that holds it' : machineName(b.client)}: ${shortest(b.exact.from)} to ${shortest(b.exact.to)} (${b.ends})`);
+        if (b.lane === r.lane && within(b.from, b.to)) lines.push(`has ${JSON.stringify(label(b.key))} for ${machineName(b.client)}${b.granted ? '' : ', which was not granted it'}: ${shortest(b.exact.from)} to ${shortest(b.exact.to)} (${b.ends})`);
         if (lines.length > 8) break;
       }
     }
