@@ -33,7 +33,8 @@ import (
 //
 // An error of the server's own, such as LOADING or NOAUTH, is in Reply.Err as
 // go-redis returned it. Any other is joined with ErrUnsent if the command was
-// certainly not sent, and else with ErrNoAnswer.
+// certainly not sent, and else with ErrNoAnswer; but not that of a release which a hook
+// or a wrapper has sent twice, and whose second found nothing.
 func RedisNode(client redis.UniversalClient) Node {
 	return &redisNode{client: client, name: address(client)}
 }
@@ -226,7 +227,7 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 		switch {
 		case c.Val():
 			return Reply{Status: Done}, 0
-		case c.failed:
+		case n.resent(c.once):
 			return Reply{}, byLook
 		}
 		return Reply{Status: Others}, 0
@@ -234,7 +235,7 @@ func (n *redisNode) hear(q inquiry, r *Request) (Reply, way) {
 		switch {
 		case c.Val() == 1:
 			return Reply{Status: Done}, 0
-		case c.failed && r.Op == OpRelease:
+		case n.resent(c.once) && r.Op == OpRelease:
 			return Reply{Err: errSentTwice}, 0
 		case q.way == byDelex || q.way == byDelifeq:
 			return Reply{}, byLook // gone or another's
@@ -252,7 +253,7 @@ func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
 	c := q.cmd.(*bulk)
 	answers, err := c.Result()
 	switch {
-	case err == nil && c.failed && q.pos < len(answers) && answers[q.pos] > 1:
+	case err == nil && n.resent(c.once) && q.pos < len(answers) && answers[q.pos] > 1:
 		return Reply{Err: errSentTwice}, 0
 	case err == nil && q.pos < len(answers) && answers[q.pos] == 0:
 		return Reply{}, byScript // which says what is wrong
@@ -275,8 +276,16 @@ func (n *redisNode) hearBulk(q inquiry) (Reply, way) {
 }
 
 // errSentTwice is the reply to a release that was sent more than once and in the end found
-// nothing of its own: nobody can tell whether it deleted that itself. (Rule 7)
-var errSentTwice = fmt.Errorf("%w to the first of two releases that the client sent", ErrNoAnswer)
+// nothing of its own: nobody can tell whether it deleted that itself. (Rule 7) The server
+// has answered, and to send it once more would tell nothing.
+var errSentTwice = errors.New("the client sent it twice, and the second found nothing to delete")
+
+// resent says whether a command that was answered may have been sent more than once.
+// AutoPipeliner asks about that before it sends anything.
+func (n *redisNode) resent(o once) bool {
+	_, before := n.client.(*redis.AutoPipeliner)
+	return o.failed && !before
+}
 
 // serversOwn says whether the server answered with the error err.
 func serversOwn(err error) bool {

@@ -434,7 +434,7 @@ func nodeRefusedByItself(t *testing.T, c redis.UniversalClient) {
 	if r := do(n, ask("resent", "+b", time.Minute))[0]; r.Status != Others || r.Err != nil {
 		t.Errorf("%v; want another's", r)
 	}
-	if r := do(n, ask("resent", "-a", time.Minute))[0]; r.Status != Failed || !errors.Is(r.Err, ErrNoAnswer) {
+	if r := do(n, ask("resent", "-a", time.Minute))[0]; r.Status != Failed || !errors.Is(r.Err, errSentTwice) {
 		t.Errorf("a release that was sent twice: %v", r)
 	}
 	if c.Exists(bg, "resent").Val() != 0 {

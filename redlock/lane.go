@@ -199,7 +199,7 @@ func (l *Lane) settle(it *item, r Reply, unsent bool) {
 		if l.neverSent(it.req) { // its acquire, earlier in the same batch
 			r = Reply{Status: Gone}
 		}
-		if r.Err != nil {
+		if r.Err != nil && !errors.Is(r.Err, errSentTwice) {
 			l.owe(it, r.Err)
 			return
 		}

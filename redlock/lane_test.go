@@ -258,6 +258,19 @@ func TestLaneErrorOfTheStoreIsAnAnswer(t *testing.T) {
 	g.batch("-c")
 }
 
+// What nobody can tell any more is not asked again.
+func TestLaneReleaseSentTwiceIsNotOwed(t *testing.T) {
+	t.Parallel()
+	g := newLaneRig(t)
+	g.push("-a")
+	g.batch("-a")
+	g.push("+b")
+	g.settle(Reply{Err: errSentTwice})
+	g.hears("-a", errSentTwice)
+	g.hears("+b", nil) // the node has answered
+	g.batch("+b")
+}
+
 func TestLaneLateGrantIsCleanedUp(t *testing.T) {
 	t.Parallel()
 	g := newLaneRig(t)
