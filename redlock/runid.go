@@ -13,12 +13,12 @@ import (
 // One server must not count as two nodes. Addresses show that only as long as it
 // has one name; its run_id shows it always, but has to be asked for.
 
-// WithRunIDCheck makes a lock ask each Redis node on first contact which server
-// process it is (run_id of INFO). Of two nodes that are one server, the one that was
-// asked later fails every request with ErrBadArgument, so that it counts for no
-// quorum; so does a node that does not say, until it does. It costs a round trip
-// with the first batch, and the permission for INFO. Nodes that are clusters or
-// rings, or no Redis, are not asked.
+// WithRunIDCheck makes a lock ask each node on first contact which server it is (of
+// Redis run_id of INFO, of another what its method RunID says). Of two nodes that are
+// one server, the one that was asked later fails every request with ErrBadArgument, so
+// that it counts for no quorum; so does a node that does not say, until it does. It
+// costs a round trip with the first batch, and of Redis the permission for INFO. Nodes
+// that are clusters or rings, or have no such method, are not asked.
 func WithRunIDCheck() Option { return func(c *config) { c.runIDs = true } }
 
 // checked returns the nodes with their servers checked on first contact.
