@@ -278,10 +278,7 @@ function drawName(r) {
   const [name, sort, clock, off] = run.machines[r.lane];
   g.fillStyle = sort === 'client' ? clientColor(r.lane) : colors.faint;
   g.fillRect(10, r.y + 6, 4, r.height - 12);
-  g.font = 'bold 13px system-ui, sans-serif';
-  g.fillStyle = colors.text;
-  g.textAlign = 'left';
-  g.fillText(label(name).slice(0, 22), 20, r.y + 17);
+  write(label(name), 20, r.y + 17, colors.text, gutter - 26, 'bold 13px system-ui, sans-serif');
   const about = sort === 'resource' ? 'resource' : `${sort}, ${clock} clock ${off}`;
   write(about, 20, r.y + 33, off ? colors.warn : colors.faint, gutter - 26);
 }

@@ -8,7 +8,8 @@ const lane = Int16Array.from(run.lane);
 const keyOf = Int32Array.from(run.key);
 const clients = run.machines.filter((m) => m[1] === 'client').length;
 const laneCount = run.machines.length;
-const end = Math.max(Number(run.end), count ? at[count - 1] : 0, 1);
+// end is the end of the picture: a lease, and with it a violation, can outlive the run.
+const end = Math.max(Number(run.end), count ? at[count - 1] : 0, Number(run.window[1]), ...run.violations.map((v) => Number(v[1] ?? 0)), 1);
 
 // kindOf is the number of a kind, by its word.
 const kindOf = Object.fromEntries(run.kinds.map((word, i) => [word, i]));

@@ -178,9 +178,9 @@ function drawTroubles(seen) {
 }
 
 // write writes text cut to a width, and returns how wide it is.
-function write(text, x, y, color, most) {
+function write(text, x, y, color, most, font = '12px system-ui, sans-serif') {
   if (most < 12) return 0;
-  g.font = '12px system-ui, sans-serif';
+  g.font = font;
   let w = g.measureText(text).width;
   while (w > most && text.length > 2) {
     text = text.slice(0, Math.max(1, Math.floor(text.length * most / w) - 2)) + '…';

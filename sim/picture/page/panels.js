@@ -88,6 +88,7 @@ function toOtherEnd() {
 const part = 300;
 let firstLine = 0;
 const steps = run.story.map((l) => l[0]);
+$('lines').style.setProperty('--who', Math.min(Math.max(3, ...run.story.slice(0, 1000).map((l) => l[2].length)), 10) + 'ch');
 
 // lineOf is the last line of the story that begins at a step or before it.
 function lineOf(step) {
@@ -108,7 +109,9 @@ function fillLines(first) {
     const li = element('li');
     li.tabIndex = -1;
     li.dataset.line = k;
-    li.append(element('span', instant(when ?? 0, 6), 'at'), element('span', step ? label(who) : '──', 'who'), element('span', label(text), bad ? 'broken' : ''));
+    const by = element('span', step ? label(who) : '──', 'who');
+    by.title = by.textContent;
+    li.append(element('span', instant(when ?? 0, 6), 'at'), by, element('span', label(text), bad ? 'broken' : ''));
     list.push(li);
   }
   if (list.length) list[0].tabIndex = 0;
