@@ -72,10 +72,11 @@ func bubbleFits(sc *Scenario) error {
 // bubble is one run of the world on goroutines.
 type bubble struct {
 	w          *world
-	wait       func()    // until all others are parked
-	still      bool      // package time stands still
-	at         int64     // then: true time
-	start      time.Time // of package time
+	wait       func()     // until all others are parked
+	still      bool       // package time stands still
+	protocols  []Protocol // of the nodes; none: nobody dials
+	at         int64      // then: true time
+	start      time.Time  // of package time
 	transports []redlock.Transport
 	alarm      *time.Timer   // the driver's
 	kick       chan struct{} // ends its sleep; room for one
@@ -90,11 +91,12 @@ type bubble struct {
 	closed bool
 	asleep bool
 	asked
-	running []int               // by client: strands that have not returned
-	texts   map[string]Text     // those of processes count from −1 down
-	words   []string            // each of them
-	known   map[string]int      // strands by the number of their goroutine
-	begun   int                 // strands so far
+	running []int           // by client: strands that have not returned
+	texts   map[string]Text // those of processes count from −1 down
+	words   []string        // each of them
+	known   map[string]int  // strands by the number of their goroutine
+	begun   int             // strands so far
+	conns   []*conn
 	idle    []chan bubbleStrand // goroutines without one
 }
 
@@ -105,6 +107,7 @@ type asked struct {
 	fresh   []*bubbleTimer
 	batches []*batch
 	writes  []*bubbleWrite
+	sends   []send
 	births  []birth
 	deaths  []*Process
 	waiters []waiter
@@ -259,7 +262,7 @@ func (b *bubble) pass(to int64) bool {
 
 // fresher says whether there is something to gather.
 func (a *asked) fresher() bool {
-	return len(a.notes)+len(a.strands)+len(a.fresh)+len(a.batches)+len(a.writes)+len(a.births)+len(a.deaths)+len(a.waiters)+len(a.turns) > 0
+	return len(a.notes)+len(a.strands)+len(a.fresh)+len(a.batches)+len(a.writes)+len(a.sends)+len(a.births)+len(a.deaths)+len(a.waiters)+len(a.turns) > 0
 }
 
 // poke wakes the driver if it lets time pass. Mu is held.
@@ -290,6 +293,7 @@ func (b *bubble) gather() {
 	b.takeTimers()
 	b.takeBatches()
 	b.takeWrites()
+	b.takeSends()
 	for i := range b.waiters {
 		if x := &b.waiters[i]; !x.set && x.at != never && !x.c.dead {
 			x.set = true
@@ -639,6 +643,9 @@ func (b *bubble) close() {
 	}
 	for _, t := range b.fresh {
 		t.let()
+	}
+	for _, c := range b.conns {
+		c.poke()
 	}
 	strands := b.strands
 	b.mu.Unlock()

@@ -11,15 +11,16 @@ import (
 // It is the clock and the transport of the code that runs on it.
 type client struct {
 	machine
-	w     *world
-	id    int
-	conf  *Client
-	clock *line // that its code reads
-	dial  dial  // the same, as the world reads it
-	lanes []lane
-	sent  []uint32 // messages to each node so far
-	procs []*Process
-	dead  bool
+	w      *world
+	id     int
+	conf   *Client
+	clock  *line // that its code reads
+	dial   dial  // the same, as the world reads it
+	lanes  []lane
+	sent   []uint32 // messages to each node so far
+	setups []uint32 // of connections: those that set one up
+	procs  []*Process
+	dead   bool
 }
 
 // lane is the client's one connection to a node.
@@ -34,7 +35,7 @@ type lane struct {
 }
 
 func (c *client) reset(conf *Client) {
-	c.conf, c.dead, c.procs = conf, false, c.procs[:0]
+	c.conf, c.dead, c.procs, c.setups = conf, false, c.procs[:0], c.setups[:0]
 	c.set(conf.Clock, c.w.sc.Faults, conf.Name, nil)
 	c.clock = c.lives(c.w.sc.lives(c.id))
 	c.dial = dial{line: c.clock}

@@ -73,6 +73,9 @@ func (w *world) fault(e queue.Event) {
 	}
 	if k == Healed && n >= 0 && f.Kind == "crash" {
 		w.nodes[n].restart(w.now, w.sc.Nodes[n].Persistence, f)
+		if b := w.bubble; b != nil && b.protocols != nil {
+			b.protocols[n].Restart()
+		}
 		if within(w.nodes[n].down, w.now) { // it has crashed again, in its quarantine
 			return
 		}

@@ -17,6 +17,8 @@ type message struct {
 	client, node int
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
+	conn         *conn  // over which it came: then there are bytes, and no requests
+	data         []byte
 	to           *call  // who waits for the reply to a loose one; nil: its lane does
 	parts        []part // in the order in which the node executes them
 	replies      []redlock.Reply
@@ -50,8 +52,8 @@ func (w *world) newMessage() int32 {
 
 // recycle lets go of a message.
 func (w *world) recycle(id int32) {
-	if m := &w.msgs[id]; m.to != nil {
-		m.to = nil
+	if m := &w.msgs[id]; m.to != nil || m.conn != nil {
+		m.to, m.conn, m.data = nil, nil, nil
 		w.out--
 	}
 	w.unused = append(w.unused, id)
@@ -133,6 +135,10 @@ func (w *world) arrive(id int32) {
 		}
 		return
 	}
+	if m.conn != nil {
+		w.serve(id)
+		return
+	}
 	m.replies = slices.Grow(m.replies[:0], len(m.parts))[:len(m.parts)]
 	for i := range m.parts {
 		x := &m.parts[i]
@@ -172,7 +178,14 @@ func (w *world) answer(id int32) {
 	m := &w.msgs[id]
 	fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true})
 	arrives := fate.At
-	if fate.Lost || fate.Refused {
+	if c := m.conn; c != nil {
+		if arrives = max(arrives, c.heard); fate.Lost || fate.Refused || c.cut {
+			c.cut = true
+		} else {
+			c.heard = arrives
+		}
+	}
+	if fate.Lost || fate.Refused || m.conn != nil && m.conn.cut {
 		arrives = -1
 	}
 	e := w.about(m, Answered)
@@ -182,14 +195,16 @@ func (w *world) answer(id int32) {
 		w.recycle(id)
 		return
 	}
-	w.push(fate.At, evReply, m.client, m.node, id, 0)
+	w.push(arrives, evReply, m.client, m.node, id, 0)
 }
 
 // hear gives the client the replies, unless it has given the message up.
 func (w *world) hear(id int32) {
 	m := &w.msgs[id]
 	l := &w.clients[m.client].lanes[m.node]
-	if m.to != nil || l.due != 0 && l.gen == m.gen {
+	if m.conn != nil {
+		w.hearBytes(m, false)
+	} else if m.to != nil || l.due != 0 && l.gen == m.gen {
 		for i := range m.parts {
 			x := &m.parts[i]
 			e := w.about(m, Heard)
@@ -205,7 +220,9 @@ func (w *world) hear(id int32) {
 // refused tells the client that its message was not taken.
 func (w *world) refused(id int32) {
 	m := &w.msgs[id]
-	if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
+	if m.conn != nil {
+		w.hearBytes(m, true)
+	} else if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
 		m.replies = m.replies[:0]
 		for i := range m.parts {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})

@@ -26,6 +26,7 @@ var exempt = map[string]map[string]string{
 		"map":       "stacks of blocked goroutines",
 	},
 	"sim/bubble.go":        {"goroutine": "the second engine: processes are goroutines", "channel": "as above", "time": "that of the bubble, which is true time"},
+	"sim/bubble_conn.go":   {"goroutine": "the second engine", "channel": "as above", "time": "that of the bubble"},
 	"sim/bubble_client.go": {"goroutine": "the second engine", "channel": "as above", "time": "that of the bubble"},
 	"sim/client_clock.go":  {"channel": "signatures that clockwork demands; they panic, or are nil"},
 	"sim/search.go":        {"goroutine": "one runner a core; what they find is put in order", "channel": "as above"},

@@ -23,14 +23,26 @@ import (
 type Option func(*options)
 
 type options struct {
-	every  Workload
-	of     map[string]Workload
-	locker func(p *Process) redlock.Locker
-	panics func(Panic)
-	bubble func(run func(wait func())) // nil: coroutines
-	still  bool                        // in a bubble: package time stands still
-	most   int                         // events; 0: maxEvents
-	stop   int                         // the step at which Stopped is called; 0: at none
+	every    Workload
+	of       map[string]Workload
+	locker   func(p *Process) redlock.Locker
+	panics   func(Panic)
+	bubble   func(run func(wait func())) // nil: coroutines
+	protocol func() Protocol             // in a bubble, of each node
+	still    bool                        // in a bubble: package time stands still
+	most     int                         // events; 0: maxEvents
+	stop     int                         // the step at which Stopped is called; 0: at none
+}
+
+// Options are several in one.
+func Options(opts ...Option) Option {
+	return func(o *options) {
+		for _, f := range opts {
+			if f != nil {
+				f(o)
+			}
+		}
+	}
 }
 
 // Do has every client run w instead of its steps.
@@ -167,6 +179,11 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 			return nil, err
 		}
 		w.bubble = &bubble{w: w, still: r.opts.still || r.opts.steps()}
+		for range sc.Nodes {
+			if r.opts.protocol != nil {
+				w.bubble.protocols = append(w.bubble.protocols, r.opts.protocol())
+			}
+		}
 	}
 	exited := true
 	done := make(chan struct{})

@@ -34,6 +34,10 @@ type server struct {
 	node.Store
 	dial   dial // its wall clock
 	serves int  // the number of the node that requests to this one reach: its own, unless it is an alias
+
+	// Of keys that are reached over connections: whether a lock's, and who has set them.
+	locks map[string]bool
+	setBy map[string]int
 }
 
 // world is one run: machines, messages under way and the queue of what is to
@@ -90,6 +94,8 @@ func (w *world) reset(sc Scenario) {
 		n.Store.Reset(keeps)
 		n.dial = dial{line: &n.wall}
 		n.serves = sc.server(i)
+		clear(n.locks)
+		clear(n.setBy)
 		w.names = append(w.names, c.Name)
 	}
 	for i := range sc.Resources {
@@ -214,6 +220,9 @@ func (w *world) deliver() (wakes bool) {
 	c := w.clients[e.Client()]
 	switch at := past(c.paused, w.now); {
 	case c.dead:
+		if k := e.Kind(); (k == evReply || k == evRefused) && w.msgs[e.A].conn != nil {
+			w.recycle(e.A)
+		}
 		return false
 	case at == never:
 		return false

@@ -12,9 +12,10 @@ const (
 	OpExtendOrSet                          // OpExtend or, where there is no such key, OpAcquire
 	OpSetForGood                           // OpAcquire without a TTL (SETNX)
 	OpAcquireCount                         // OpAcquire that counts its fence number up itself (SET and INCR in one)
+	OpCommand                              // some command that came over a connection; no Store carries it out
 )
 
-var rawWords = [...]string{"delete", "expire", "expire own", "extend or set", "set for good", "acquire and count"}
+var rawWords = [...]string{"delete", "expire", "expire own", "extend or set", "set for good", "acquire and count", "command"}
 
 // Word names an operation, these and those of package redlock: "acquire".
 func Word(op redlock.Op) string {
