@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,9 @@ func keepAs(name, ext string, fill func(io.Writer) error) (file string, err erro
 		return "", err
 	}
 	defer os.Remove(temp.Name())
-	err = fill(temp)
+	ctx, stop := untilInterrupted(context.Background())
+	defer stop()
+	err = fill(&interruptible{temp, ctx})
 	if e := temp.Close(); err == nil {
 		err = e
 	}
@@ -51,6 +54,20 @@ func keepAs(name, ext string, fill func(io.Writer) error) (file string, err erro
 			return file, nil
 		}
 	}
+}
+
+// interruptible is a file whose writing an interrupt ends, so that what is half
+// written can be taken away.
+type interruptible struct {
+	w   io.Writer
+	ctx context.Context
+}
+
+func (i *interruptible) Write(b []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, errors.New("interrupted")
+	}
+	return i.w.Write(b)
 }
 
 // claim gives a file another name, if no file has that yet.

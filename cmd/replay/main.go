@@ -143,7 +143,8 @@ func (a *app) root() *cobra.Command {
 		Use:   "replay",
 		Short: "Find out when and why a distributed lock breaks its promise",
 		Long: `replay runs the lock of this project in a simulated world of drifting clocks,
-delays, pauses and crashes, the same way every time.
+delays, pauses and crashes, the same way every time. Begin with "replay search",
+or with the file that a red build has left: "replay run FILE".
 
 ` + statusHelp,
 		Example: `  replay search                             find a run in which the lock breaks
@@ -165,6 +166,7 @@ delays, pauses and crashes, the same way every time.
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.mergeCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
 	root.AddCommand(a.tuneCommand())
 	root.AddCommand(topics()...)

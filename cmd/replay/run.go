@@ -31,11 +31,12 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [WHAT]",
 		Short: "Run one scenario and tell what happened, step by step",
-		Long: `run runs a scenario and tells what happened: first what broke and why, in about a
-screen, then who asked whom and what each clock said ("replay help story").
+		Long: `run runs a scenario and tells what happened: first what broke, with a picture in
+which each machine has a lane, and why; then who asked whom, and what each clock
+said ("replay help story").
 
-` + whatIs + `
-Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lock, --set.
+WHAT is` + whatIs + ` Without it ` + defaultRun + ` is run. A scenario can be changed on the
+way: --with, --lock, --set. A history is not run but told.
 
 ` + statusHelp,
 		Example: `  replay run driftlock-drift-wide-24.json
@@ -63,7 +64,7 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 	f.source.flags(cmd, "run")
 	cmd.Flags().BoolVar(&f.json, "json", false, "one JSON object on standard output; text for people goes to standard error")
 	cmd.Flags().BoolVar(&f.twice, "twice", false, "run it twice and compare: status 3 and the first step that differs, if one does")
-	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder; run and diff\nread it")
+	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder, which run and diff read")
 	cmd.Flags().IntVar(&f.stopAt, "stop-at", 0, "call sim.Stopped at this `STEP`, for a breakpoint (docs/debugging.md)")
 	f.viewFlags(cmd)
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
@@ -73,8 +74,8 @@ Without it ` + defaultRun + ` is run. It can be changed on the way: --with, --lo
 
 // viewFlags are those that say which part of a run is told.
 func (f *runFlags) viewFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: lanes for the picture alone, story, messages, or all for\nevery event")
-	cmd.Flags().StringSliceVar(&f.view.Only, "only", nil, "tell only of these clients, nodes or keys: `NAMES`, as in c1,A; key:A is a key")
+	cmd.Flags().StringVar(&f.level, "level", "story", "the `level` of detail: lanes for the picture alone, story, messages, or all for every event")
+	cmd.Flags().StringSliceVar(&f.view.Only, "only", nil, "tell only of these clients, nodes or keys: `NAMES`, such as c1,A; key:A is a key")
 	cmd.Flags().IntVar(&f.view.From, "from", 0, "begin at this `STEP`")
 	cmd.Flags().IntVar(&f.view.Until, "until", 0, "end at this `STEP`")
 	cmd.RegisterFlagCompletionFunc("level", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -314,7 +314,7 @@ func (a *app) manyScenarios(ctx context.Context, which []subject, asJSON bool) e
 			return written(err)
 		}
 	}
-	fmt.Fprintf(w, "%d scenarios, %d not as expected\n", len(which), wrong)
+	fmt.Fprintf(w, "%s, %d not as expected\n", counted(len(which), "scenario", "scenarios"), wrong)
 	return ended(min(wrong, statusBroke))
 }
 
@@ -327,13 +327,17 @@ func (a *app) compareScenarios(ctx context.Context, which []subject, asJSON bool
 	compared, wrong, remedies := 0, 0, 0
 	for i, sub := range which {
 		if ctx.Err() != nil {
-			fmt.Fprintf(w, "%d of %d scenarios, %d remedies, %d not as expected; stopped before the end\n", i, len(which), remedies, wrong)
+			fmt.Fprintf(w, "%d of %d scenarios, %s, %d not as expected; stopped before the end\n", i, len(which), counted(remedies, "remedy", "remedies"), wrong)
 			return ended(min(wrong, statusBroke))
 		}
 		if len(sub.sc.Remedies) == 0 && len(which) > 1 {
 			continue
 		}
-		how, err := a.oneOfSeveral(w, sub, "", asJSON)
+		var in *timeline.Window // the same for all that is compared
+		if len(which) == 1 && !asJSON {
+			in = new(timeline.Window)
+		}
+		how, err := a.oneOfSeveral(w, sub, "", asJSON, in)
 		if err != nil {
 			return err
 		}
@@ -344,7 +348,7 @@ func (a *app) compareScenarios(ctx context.Context, which []subject, asJSON bool
 			if with.sc, err = sub.sc.WithRemedy(r.Name); err != nil {
 				return fail(statusFault, "the catalogue: %w", err)
 			}
-			if how, err = a.oneOfSeveral(w, with, r.Name, asJSON); err != nil {
+			if how, err = a.oneOfSeveral(w, with, r.Name, asJSON, in); err != nil {
 				return err
 			}
 			timeline.Para(w, "       ", r.Text)
@@ -355,17 +359,18 @@ func (a *app) compareScenarios(ctx context.Context, which []subject, asJSON bool
 			fmt.Fprintln(w, "       It has no remedy to compare with.")
 		}
 	}
-	fmt.Fprintf(w, "%d scenarios, %d remedies, %d not as expected\n", compared, remedies, wrong)
+	fmt.Fprintf(w, "%s, %s, %d not as expected\n", counted(compared, "scenario", "scenarios"), counted(remedies, "remedy", "remedies"), wrong)
 	return ended(min(wrong, statusBroke))
 }
 
 // oneOfSeveral runs a scenario, as it is or with a remedy, and tells of it in a
-// line.
-func (a *app) oneOfSeveral(w *stream, sub subject, remedy string, asJSON bool) (how []string, err error) {
-	v, err := sim.Test(sub.sc)
+// line. In draws the lanes of that stretch of true time below it, nil does not.
+func (a *app) oneOfSeveral(w *stream, sub subject, remedy string, asJSON bool, in *timeline.Window) (how []string, err error) {
+	h, err := a.history(sub)
 	if err != nil {
-		return nil, fail(statusFault, "%s: %w", sub.name, err)
+		return nil, err
 	}
+	v := sim.Check(h)
 	how = sub.sc.Expect.Mismatch(v)
 	if err := a.reportExpected(asJSON, sub, v, how); err != nil {
 		return nil, err
@@ -373,7 +378,14 @@ func (a *app) oneOfSeveral(w *stream, sub subject, remedy string, asJSON bool) (
 	if remedy != "" {
 		sub.name = "  with " + remedy
 	}
-	_, err = fmt.Fprintln(w, verdictLine(sub, v, how))
+	if _, err := fmt.Fprintln(w, verdictLine(sub, v, how)); err != nil {
+		return nil, written(err)
+	}
+	if in != nil {
+		fmt.Fprintln(w)
+		*in, err = timeline.Draw(w, h, v, *in, w.style())
+		fmt.Fprintln(w)
+	}
 	return how, written(err)
 }
 

@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 			"unread":     unread,
 			"interrupts": interrupts,
 			"halts":      halts,
+			"stops":      stops,
 			"fill":       fill10MB,
 		},
 	})
@@ -111,6 +112,25 @@ func interrupts(ts *testscript.TestScript, neg bool, args []string) {
 	checkStatus(ts, cmd.Wait(), status)
 	if !strings.Contains(string(rest), "stopped before the end") {
 		ts.Fatalf("it does not say that it was stopped:\n%s", rest)
+	}
+}
+
+// stops runs a program and sends it an interrupt after a while: it must end soon,
+// with that status, and say that it was stopped.
+func stops(ts *testscript.TestScript, neg bool, args []string) {
+	status, command := statusArgs(ts, neg, args)
+	after, err := time.ParseDuration(command[0])
+	ts.Check(err)
+	cmd := started(ts, command[1:])
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	ts.Check(cmd.Start())
+	time.Sleep(after)
+	ts.Check(cmd.Process.Signal(os.Interrupt))
+	defer time.AfterFunc(60*time.Second, func() { cmd.Process.Kill() }).Stop()
+	checkStatus(ts, cmd.Wait(), status)
+	if !strings.Contains(out.String(), "stopped before the end") {
+		ts.Fatalf("it does not say that it was stopped:\n%s", out.String())
 	}
 }
 

@@ -29,10 +29,11 @@ type subject struct {
 	recorded *sim.History // of a history that was read: it is not run
 }
 
-// whatIs explains the argument that names a scenario.
-const whatIs = `A run is named by a scenario file, a recorded history, the name of a scenario of
-the catalogue, SPACE:SEED for the scenario that a seed of a space stands for, or -
-for standard input.`
+// whatIs explains the argument that names a scenario; the name of the argument comes
+// before it.
+const whatIs = ` a scenario file, a recorded history, the name of a scenario of the
+catalogue or how it begins, SPACE:SEED for the scenario that a seed of a space
+stands for, or - for standard input.`
 
 // source is the flags that say which scenario, and what to change in it.
 type source struct {
@@ -49,16 +50,16 @@ type edits struct {
 }
 
 func (s *source) flags(cmd *cobra.Command, does string) {
-	cmd.Flags().StringVar(&s.space, "space", "", does+" the scenario that --seed stands for in this `space`: "+spaceNames())
+	cmd.Flags().StringVar(&s.space, "space", "", does+" the scenario that --seed stands for in this `space`, see \"replay help spaces\"")
 	cmd.Flags().Uint64Var(&s.seed, "seed", 1, "the `number` of the scenario in --space")
 	s.edits.flags(cmd)
 	cmd.RegisterFlagCompletionFunc("space", completeSpaces)
 }
 
 func (e *edits) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&e.set, "set", nil, "give a field of the scenario another value, as in lock.factor=0.08 or\nnodes.C.clock.rate=+1/12: a `PATH=VALUE`; again for more")
-	cmd.Flags().StringVar(&e.with, "with", "", "change it as its `remedy` of that name says")
-	cmd.Flags().StringVar(&e.lock, "lock", "", "run this `lock` in it: redlock, or one with faults, such as no-buffer,half-quorum")
+	cmd.Flags().StringArrayVar(&e.set, "set", nil, "give a field of the scenario another value, such as lock.factor=0.08 or nodes.C.clock.rate=+1/12: a `PATH=VALUE`; again for more")
+	cmd.Flags().StringVar(&e.with, "with", "", "change the scenario as its `remedy` of that name says")
+	cmd.Flags().StringVar(&e.lock, "lock", "", "put this `lock` in it: redlock, or one with faults, such as no-buffer,half-quorum")
 	cmd.RegisterFlagCompletionFunc("set", completePaths)
 	cmd.RegisterFlagCompletionFunc("with", completeRemedies)
 	cmd.RegisterFlagCompletionFunc("lock", completeLocks)
@@ -105,8 +106,8 @@ func (a *app) find(arg string) (subject, error) {
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, os.ErrNotExist) {
-		if _, known := catalogue()[arg]; known {
-			return a.catalogued(arg)
+		if which, err := matching(names(catalogue()), arg); err == nil && len(which) == 1 {
+			return a.catalogued(which[0])
 		}
 		return subject{}, fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
 			spell.Hint(arg, names(catalogue())), command(a.argv("scenarios")))

@@ -3,11 +3,13 @@ package main
 // What help tells that belongs to no single command.
 
 import (
-	_ "embed"
 	"fmt"
+	"strings"
 
 	"driftlock/docs"
+	"driftlock/sim"
 	"driftlock/sim/spell"
+	"driftlock/sim/timeline"
 
 	"github.com/spf13/cobra"
 )
@@ -43,6 +45,7 @@ func topics() []*cobra.Command {
 	for _, t := range []struct{ name, short, long string }{
 		{"exit-status", "What the exit statuses mean", exitStatusTopic},
 		{"scenario", "What a scenario file says, field by field", docs.ScenarioFormat},
+		{"spaces", "Which families of scenarios a seed picks from", spacesTopic()},
 		{"story", "How to read a story: steps, times, clocks, marks", storyTopic},
 		{"json", "What --json writes", jsonTopic},
 		{"files", "Which files are written, and where", filesTopic},
@@ -52,6 +55,23 @@ func topics() []*cobra.Command {
 		list = append(list, &cobra.Command{Use: t.name, Short: t.short, Long: t.long})
 	}
 	return list
+}
+
+// spacesTopic lists the spaces.
+func spacesTopic() string {
+	var b strings.Builder
+	b.WriteString("A seed of a space stands for one scenario. The spaces:\n\n")
+	for _, sp := range sim.Spaces() {
+		_, about, _ := strings.Cut(sp.String(), ": ")
+		timeline.Para(&b, fmt.Sprintf("  %-12s", sp.Name()), about) // a Builder takes everything
+	}
+	b.WriteString(`
+What a space draws stands above the output of "replay search --space NAME".
+
+  replay search --space crash       look for a break
+  replay run crash:17               one of its scenarios
+  replay run crash:17 --print       with every value, as a file`)
+	return b.String()
 }
 
 const exitStatusTopic = `0  nothing broke; of scenarios: each verdict was the expected one, also where
@@ -121,13 +141,13 @@ without an end.
 
   replay search --json | jq -r '.argv | join(" ")'`
 
-const filesTopic = `Files are written to the current folder:
+const filesTopic = `Files without a name of yours are written to the current folder:
 
   driftlock-SPACE-SEED.json     by search: the scenario of a break, shrunk
   driftlock-NAME-shrunk.json    by shrink
   driftlock-NAME.history        by run --record: a run with every event
 
-A file is there whole or not at all. One that has another text already is never
+A file is there whole or not at all, also if the program is interrupted. One that has another text already is never
 written over: the new one is called …-2, …-3 and so on.
 
 A scenario file replays as long as the code that runs it does the same. A history

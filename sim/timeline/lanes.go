@@ -31,6 +31,24 @@ func Timeline(w io.Writer, h *sim.History, v sim.Verdict, tried sim.Factor, view
 	return p.writeTo(w)
 }
 
+// Window is the stretch of true time that lanes show.
+type Window struct{ From, To int64 }
+
+// Draw writes the lanes of a run alone, in that window, and returns it; the zero
+// Window is the one that the verdict is about. So two runs can be drawn above each
+// other.
+func Draw(w io.Writer, h *sim.History, v sim.Verdict, in Window, st Style) (Window, error) {
+	p := &page{Style: st}
+	a := Tell(h, v, 0)
+	if in == (Window{}) {
+		x := &picture{h: h, v: v, c: castOf(h.Scenario())}
+		x.prepare(a, View{})
+		in = Window{x.scale.from(), x.scale.to()}
+	}
+	p.lanes(h, v, a, View{window: in})
+	return in, p.writeTo(w)
+}
+
 // picture is what lanes are drawn of.
 type picture struct {
 	page  *page
@@ -48,20 +66,8 @@ type picture struct {
 }
 
 func (p *page) lanes(h *sim.History, v sim.Verdict, a Account, view View) {
-	x := &picture{page: p, h: h, v: v, c: castOf(h.Scenario()), part: view.of(h), used: map[rune]bool{}, owner: map[string]int{}}
-	x.list, x.of = broadcasts(h)
-	x.key = x.focus(a, view)
-	for _, b := range x.list {
-		if node.Usual(b.op) == redlock.OpAcquire {
-			x.owner[h.Text(b.owner)] = b.client
-		}
-	}
-	for _, l := range v.Leases {
-		if i := x.c.clientIndex(l.Client); i >= 0 {
-			x.owner[l.Owner] = i
-		}
-	}
-	x.scale = scaleOf(x.moments(a, view))
+	x := &picture{page: p, h: h, v: v, c: castOf(h.Scenario())}
+	x.prepare(a, view)
 	x.axis()
 	for i := range x.c.Clients {
 		if x.part.everything || x.part.client[i] || len(x.part.key) > 0 {
@@ -74,8 +80,26 @@ func (p *page) lanes(h *sim.History, v sim.Verdict, a Account, view View) {
 	x.legend()
 }
 
+// prepare finds out what there is to draw.
+func (x *picture) prepare(a Account, view View) {
+	x.part, x.used, x.owner = view.of(x.h), map[rune]bool{}, map[string]int{}
+	x.list, x.of = broadcasts(x.h)
+	x.key = x.focus(a)
+	for _, b := range x.list {
+		if node.Usual(b.op) == redlock.OpAcquire {
+			x.owner[x.h.Text(b.owner)] = b.client
+		}
+	}
+	for _, l := range x.v.Leases {
+		if i := x.c.clientIndex(l.Client); i >= 0 {
+			x.owner[l.Owner] = i
+		}
+	}
+	x.scale = scaleOf(x.moments(a, view))
+}
+
 // focus is the key that is drawn.
-func (x *picture) focus(a Account, view View) string {
+func (x *picture) focus(a Account) string {
 	keys := keysOf(x.h)
 	for _, k := range keys {
 		if x.part.key[k] {
@@ -99,7 +123,9 @@ func (x *picture) shows(l *sim.Lease) bool { return l.Key == x.key }
 // moments are the instants that the picture is to show.
 func (x *picture) moments(a Account, view View) []moment {
 	from, to := int64(0), x.h.End()
-	if view.From > 0 || view.Until > 0 {
+	if view.window != (Window{}) {
+		from, to = view.window.From, view.window.To
+	} else if view.From > 0 || view.Until > 0 {
 		first, last := view.steps(x.h)
 		from, to = x.h.Event(first).At, x.h.Event(last).At
 		if view.Until == 0 {

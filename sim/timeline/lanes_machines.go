@@ -289,7 +289,10 @@ func (x *picture) executed(s *strip, column int, e sim.Event) {
 	case node.Usual(e.Op) == redlock.OpRelease:
 		return // there was nothing to free
 	}
-	if s.cells[column] == '+' && r != '+' { // of two in one column the grant counts
+	switch {
+	case s.cells[column] == '+' && r != '+': // of two in one column the grant counts
+		return
+	case r == '-' && slices.Contains(s.cells[max(0, column-4):column], '-'): // who asks again and again would hide the holder
 		return
 	}
 	s.put(column, r, t)

@@ -39,6 +39,8 @@ type View struct {
 	Only  []string // clients, nodes, resources and keys; "key:A" is a key of that name
 	From  int      // the first step; 0: that of the run
 	Until int      // the last step; 0: that of the run
+
+	window Window // of the lanes; zero: from the steps, or what the verdict is about
 }
 
 // Check says what of a view the run does not have.
