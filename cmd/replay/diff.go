@@ -28,9 +28,10 @@ only times differ at first it also tells where something else happens. A recorde
 history (run --record) is not run but read: so two versions of the code are
 compared.
 
-A and B are each` + whatIs + ` --with, --lock and --set change B; without B that is A,
-changed so, or the scenario of the history A, run by this program. Without either
-` + defaultRun + ` is compared with itself on a drift factor that covers it.
+A and B are each` + whatIs + `
+--with, --lock and --set change B; without B that is A, changed so, or the scenario
+of the history A, run by this program. Without either ` + defaultRun + ` is compared with
+itself on a drift factor that covers it.
 
 ` + statusHelp,
 		Example: `  replay diff chrony-slew --set lock.factor=0.08

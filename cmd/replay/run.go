@@ -35,8 +35,9 @@ func (a *app) runCommand() *cobra.Command {
 which each machine has a lane, and why; then who asked whom, and what each clock
 said ("replay help story").
 
-WHAT is` + whatIs + ` Without it ` + defaultRun + ` is run. A scenario can be changed on the
-way: --with, --lock, --set. A history is not run but told.
+WHAT is` + whatIs + `
+Without it ` + defaultRun + ` is run. A scenario can be changed on the way: --with, --lock,
+--set. A history is not run but told.
 
 ` + statusHelp,
 		Example: `  replay run driftlock-drift-wide-24.json

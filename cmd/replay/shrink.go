@@ -36,7 +36,8 @@ explains as run does, and writes to a scenario file in the current folder. Nothi
 that the lock's promise rests on is given up on the way: a bug stays one. Ctrl-C
 ends it with the smallest so far.
 
-WHAT is` + whatIs + ` Without it ` + defaultRun + ` is shrunk.
+WHAT is` + whatIs + `
+Without it ` + defaultRun + ` is shrunk.
 
 ` + statusHelp,
 		Example: `  replay shrink driftlock-drift-wide-24.json
