@@ -31,6 +31,7 @@ const closePatience = time.Second
 // answered then.
 func NewTransport(nodes []Node, c clockwork.Clock) Transport {
 	t := &transport{clock: c, origin: c.Now(), workers: make([]worker, len(nodes))}
+	_, t.driven = c.(clock.Starter)
 	for i, n := range nodes {
 		w := &t.workers[i]
 		w.transport, w.node, w.lane.Node, w.start = t, n, i, w.work
@@ -42,6 +43,7 @@ type transport struct {
 	clock   clockwork.Clock
 	origin  time.Time // of the lanes' times
 	workers []worker
+	driven  bool      // the clock decides what runs when, as a simulator's does
 	calls   sync.Pool // of *call
 }
 
@@ -236,8 +238,8 @@ func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c 
 	}
 }
 
-// work sends batch after batch until there is none. Settling one and taking the next
-// is one step, so that whoever a reply wakes comes after what already waited.
+// work sends batch after batch until there is none. Whoever a reply wakes comes in line
+// after what already waited.
 func (w *worker) work() {
 	growStack()
 	w.yield()
@@ -254,6 +256,9 @@ func (w *worker) work() {
 		w.yield()
 		w.mu.Lock()
 		w.lane.Settle(w.replies)
+		w.mu.Unlock()
+		w.yield()
+		w.mu.Lock()
 	}
 	w.running = false
 	if w.idle != nil {
@@ -261,10 +266,13 @@ func (w *worker) work() {
 	}
 }
 
-// yield lets those push who are about to: on two cores and 64 callers it makes batches
-// of 31 requests instead of 25. One caller alone would only wait for it.
+// yield lets those push who are about to: what they have goes out with the next batch
+// instead of the one after it. On two cores and 64 callers that makes batches of 31
+// requests instead of 25, and with a second time for those whom a reply woke, 8 callers
+// do 20 to 50 % more. One caller alone would only wait for it, and a clock that decides
+// what runs when must find the same each time.
 func (w *worker) yield() {
-	if w.crowded {
+	if w.crowded && !w.transport.driven {
 		runtime.Gosched()
 	}
 }
