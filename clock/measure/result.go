@@ -39,8 +39,9 @@ type Server struct {
 	Trip      clock.Duration `json:"round_trip"` // the shortest
 	Samples   int            `json:"samples"`
 	Steps     []Step         `json:"steps,omitempty"`
-	Frozen    clock.Duration `json:"frozen,omitzero"` // the longest that it stood still
-	Failed    string         `json:"failed,omitzero"` // why there is no measure of it
+	Slew      float64        `json:"slew_ppm,omitzero"` // the rate of a stretch that was far from the rest
+	Frozen    clock.Duration `json:"frozen,omitzero"`   // the longest that it stood still
+	Failed    string         `json:"failed,omitzero"`   // why there is no measure of it
 	Warnings  []string       `json:"warnings,omitempty"`
 }
 

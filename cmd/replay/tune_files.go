@@ -115,17 +115,23 @@ func (f *folder) write(name string, make func() ([]byte, error)) {
 	if b, f.err = make(); f.err != nil {
 		return
 	}
-	temp, err := os.CreateTemp(f.path, ".driftlock-*")
-	if f.err = err; err != nil {
-		return
+	f.err = replaceFile(filepath.Join(f.path, name), b)
+	f.names = append(f.names, name)
+}
+
+// replaceFile writes a file, over one of that name: the old or the new text is there
+// whole.
+func replaceFile(name string, text []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(name), ".driftlock-*")
+	if err != nil {
+		return err
 	}
 	defer os.Remove(temp.Name())
-	_, err = temp.Write(b)
-	f.err = errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644))
-	if f.err == nil {
-		f.err = os.Rename(temp.Name(), filepath.Join(f.path, name))
+	_, err = temp.Write(text)
+	if err := errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644)); err != nil {
+		return err
 	}
-	f.names = append(f.names, name)
+	return os.Rename(temp.Name(), name)
 }
 
 func (f *folder) figures(list []plot.Figure) {

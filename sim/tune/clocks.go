@@ -186,7 +186,7 @@ func PresetRows() (rows [][6]string) {
 		if p.Closed(0) == 0 {
 			verdict = "enough: the buffer alone is"
 		}
-		rows = append(rows, [6]string{c.Name, OfDrift.Text(bound), Decimal(roundUp(p.Rates())), short(p.Closed(0)), verdict, c.About})
+		rows = append(rows, [6]string{c.Name, OfDrift.Text(bound), Decimal(RoundUp(p.Rates())), Short(p.Closed(0)), verdict, c.About})
 	}
 	return rows
 }

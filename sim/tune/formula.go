@@ -87,9 +87,9 @@ func (m Machine) least(took float64) float64 {
 	return max(0, counts)
 }
 
-// roundUp is a factor with two digits, not below f: what one would write down. It
+// RoundUp is a factor with two digits, not below f: what one would write down. It
 // is a whole number of parts per billion.
-func roundUp(f float64) float64 {
+func RoundUp(f float64) float64 {
 	if f <= 0 {
 		return 0
 	}

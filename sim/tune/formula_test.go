@@ -85,7 +85,7 @@ func TestClosed(t *testing.T) {
 		t.Errorf("the default TTL is %v", got)
 	}
 	for f, want := range map[float64]float64{0: 0, 0.000199: 0.0002, 0.0002: 0.0002, 0.15384615: 0.16, 0.0767: 0.077, 2e-9: 2e-9, 1.23e-8: 1.3e-8} {
-		if got := roundUp(f); got != want {
+		if got := RoundUp(f); got != want {
 			t.Errorf("%v is rounded to %v, want %v", f, got, want)
 		}
 	}

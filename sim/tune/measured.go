@@ -9,8 +9,8 @@ import (
 )
 
 // Measured gives a plan the clocks that were measured: each node runs, against the
-// client, anywhere in the interval that was found, and steps as often as it was seen
-// to, by what was seen at most.
+// client, anywhere in the interval that was found, or as fast as it was seen to slew, and
+// steps as often as it was seen to, by what was seen at most.
 func (p Plan) Measured(r *measure.Result) Plan {
 	servers := r.Measured()
 	p.Nodes, p.Client, p.NodeClocks = len(servers), Machine{}, nil
@@ -21,6 +21,10 @@ func (p Plan) Measured(r *measure.Result) Plan {
 			Low:  clock.Drift(math.Floor(s.Rate.Low * float64(clock.PPM))),
 			High: clock.Drift(math.Ceil(s.Rate.High * float64(clock.PPM))),
 		}}
+		if s.Slew != 0 {
+			m.Rate.Low = min(m.Rate.Low, clock.Drift(math.Floor(s.Slew*float64(clock.PPM))))
+			m.Rate.High = max(m.Rate.High, clock.Drift(math.Ceil(s.Slew*float64(clock.PPM))))
+		}
 		for _, step := range s.Steps {
 			size := max(step.By, -step.By)
 			if m.Step.Max = max(m.Step.Max, size); m.Step.Min == 0 || size < m.Step.Min {

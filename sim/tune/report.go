@@ -136,12 +136,12 @@ func (b *Batch) recommend(r *Report, curve *Curve) {
 	if p.Covered() && r.Rates <= cheap { // then it is right for other TTLs too
 		sure = max(sure, r.Rates)
 	}
-	r.Basis, r.Factor = ByFormula, roundUp(sure)
+	r.Basis, r.Factor = ByFormula, RoundUp(sure)
 	if sure <= cheap {
 		return
 	}
-	if f, ok := curve.Below(p.Target, p.Confidence); ok && roundUp(float64(f)/1e9) < r.Factor {
-		r.Basis, r.Factor = ByRuns, roundUp(float64(f)/1e9)
+	if f, ok := curve.Below(p.Target, p.Confidence); ok && RoundUp(float64(f)/1e9) < r.Factor {
+		r.Basis, r.Factor = ByRuns, RoundUp(float64(f)/1e9)
 	}
 	if trusts := 1 - r.Factor - float64(p.Buffer)/float64(p.ttl()); trusts <= 0 {
 		r.Enough, r.Factor = false, min(r.Factor, 1)

@@ -22,7 +22,7 @@ func (r *Report) Sentence() string {
 		return fmt.Sprintf("No drift factor is enough for %s: in the worst case exclusion ends before anything of the TTL can be trusted.", whom)
 	case r.Basis == ByRuns:
 		return fmt.Sprintf("f = %s keeps broken leases below %s for %s (%s confidence); so that none ever is, it takes %s.",
-			Decimal(r.Factor), oneIn(p.Target), whom, percent(p.Confidence), short(r.Closed))
+			Decimal(r.Factor), oneIn(p.Target), whom, percent(p.Confidence), Short(r.Closed))
 	case r.Factor > cheap && !r.Allowed:
 		return fmt.Sprintf("f = %s is enough for %s: that is the worst that these clocks can do; whether less would keep to %s, %s are too few to tell.",
 			Decimal(r.Factor), whom, oneIn(p.Target), counted(r.Runs, "run"))
@@ -62,9 +62,9 @@ func (r *Report) Evidence() (lines []Line) {
 	}
 	say("Runs", "%s%s, %s; %.1f of %d nodes granted in the mean.", Grouped(r.Runs), stopped, held, r.Nodes, p.Nodes)
 	if r.Most > 0 {
-		say("", "None needed more than f = %s (seed %d); by a bare quorum %s.", short(r.Most), r.Worst, short(r.Bare))
+		say("", "None needed more than f = %s (seed %d); by a bare quorum %s.", Short(r.Most), r.Worst, Short(r.Bare))
 	} else {
-		say("", "The buffer was enough for each: none needed a factor at all (by a bare quorum %s).", short(r.Bare))
+		say("", "The buffer was enough for each: none needed a factor at all (by a bare quorum %s).", Short(r.Bare))
 	}
 	seen := make(map[float64]bool)
 	for _, at := range r.Points {
@@ -104,9 +104,9 @@ func (r *Report) formula(say func(about, format string, a ...any)) {
 	p := &r.Plan
 	any := ""
 	if p.Covered() {
-		any = fmt.Sprintf(", and %s for any TTL", short(r.Rates))
+		any = fmt.Sprintf(", and %s for any TTL", Short(r.Rates))
 	}
-	say("Formula", "1 − (rc⁻/rn⁺)(1 − (g+J)/T) − b/T = %s for this TTL and buffer%s.", short(r.Closed), any)
+	say("Formula", "1 − (rc⁻/rn⁺)(1 − (g+J)/T) − b/T = %s for this TTL and buffer%s.", Short(r.Closed), any)
 	if r.Most <= 0 {
 		return
 	}
@@ -123,14 +123,14 @@ func (r *Report) formula(say func(about, format string, a ...any)) {
 		{r.Parts.Hold, "the holder released before its deadline"},
 	} {
 		if math.Abs(part.by) > 0.005*math.Abs(differs) && math.Abs(part.by) > 1e-9 {
-			why = append(why, fmt.Sprintf("%s: %s", short(part.by), part.what))
+			why = append(why, fmt.Sprintf("%s: %s", Short(part.by), part.what))
 		}
 	}
 	if len(why) == 0 {
-		say("", "The worst run comes within %s of it.", short(math.Abs(differs)))
+		say("", "The worst run comes within %s of it.", Short(math.Abs(differs)))
 		return
 	}
-	say("", "The worst run needed %s less:", short(differs))
+	say("", "The worst run needed %s less:", Short(differs))
 	for _, line := range why {
 		say("", "  %s", line)
 	}
@@ -168,12 +168,12 @@ func (r *Report) confirmed(say func(about, format string, a ...any)) {
 func (r *Report) Options() []string {
 	return []string{
 		"redlock.WithClockDriftFactor(" + Decimal(r.Factor) + "),",
-		"redlock.WithClockDriftBuffer(" + inGo(r.Buffer) + "),",
+		"redlock.WithClockDriftBuffer(" + InGo(r.Buffer) + "),",
 	}
 }
 
-// inGo is a duration as Go code.
-func inGo(d clock.Duration) string {
+// InGo is a duration as Go code.
+func InGo(d clock.Duration) string {
 	for _, unit := range []struct {
 		d    clock.Duration
 		name string
@@ -185,8 +185,8 @@ func inGo(d clock.Duration) string {
 	return fmt.Sprintf("%d*time.Nanosecond", d)
 }
 
-// short is a factor in three digits.
-func short(f float64) string {
+// Short is a factor in three digits.
+func Short(f float64) string {
 	if f == 0 {
 		return "0"
 	}
@@ -199,7 +199,7 @@ func probability(p float64) string {
 	if p > 0 && p < 0.001 {
 		return fmt.Sprintf("%.1e", p)
 	}
-	return short(p)
+	return Short(p)
 }
 
 func percent(v float64) string { return Decimal(math.Round(v*1e5)/1e3) + " %" }
@@ -276,7 +276,7 @@ func (s *Sweep) Sentence() string {
 	case Lost:
 		return fmt.Sprintf("The worst is %s: there %s of the watched holds are lost before their time.", place, share(v))
 	}
-	return fmt.Sprintf("The worst is %s: there a run needed f = %s (closed form %s).", place, short(v), short(max(0, worst.Closed)))
+	return fmt.Sprintf("The worst is %s: there a run needed f = %s (closed form %s).", place, Short(v), Short(max(0, worst.Closed)))
 }
 
 // upTo says up to where the factor in question breaks nothing, where factors are an
@@ -326,7 +326,7 @@ func (s *Sweep) Table() string {
 	for row := (len(s.Cells)+n-1)/n - 1; row >= 0; row-- {
 		fmt.Fprintf(&b, "%*s", width, s.Y.Of.Text(s.Y.Values[row]))
 		for _, c := range s.Cells[row*n : min(len(s.Cells), row*n+n)] {
-			v := short(c.Of(s.Show))
+			v := Short(c.Of(s.Show))
 			if s.Show != Needed {
 				v = share(c.Of(s.Show))
 			}
