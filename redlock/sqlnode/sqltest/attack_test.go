@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,8 +90,10 @@ func TestClock(t *testing.T) {
 	})
 }
 
-// Requests on a pool whose connections the server has all ended: the dead ones are found
-// out before anything is sent, and no caller hears of it.
+// A server ends and comes back: nothing is lost, requests meanwhile are not said to be
+// refused, and the pool's dead connections are used up. (pgx finds out that one is dead
+// by using it, if that was last done less than a second ago: such a request has no
+// answer.)
 func TestDeadConnections(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []servers.Kind{servers.Postgres, servers.MariaDB} {
@@ -122,6 +125,15 @@ func TestDeadConnections(t *testing.T) {
 			}
 			if err := s.Run(); err != nil {
 				t.Fatal(err)
+			}
+			for try := 0; ; try++ {
+				r := do(n, release("nobody's", "a"))[0]
+				if r.Err == nil {
+					break
+				}
+				if !errors.Is(r.Err, redlock.ErrNoAnswer) && !errors.Is(r.Err, redlock.ErrUnsent) || try > 8 {
+					t.Fatalf("try %d after the restart: %v", try, r.Err)
+				}
 			}
 			// Keys and numbers have survived: A2 holds through a restart.
 			replies := do(n, acquire("k", "b", 99), release("k", "a"), acquire("k", "b", 41), acquire("k", "b", 42))
@@ -298,6 +310,57 @@ func TestWhatIsLeft(t *testing.T) {
 			t.Errorf("%d rows, then %d deleted, %v, and %d left", before, deleted, err, rows())
 		}
 	})
+}
+
+// Whatever isolation connections have by default, and whether or not they wait for each
+// other, of many who ask one gets the key.
+func TestIsolation(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		d       dialect.Dialect
+		setting string
+	}{
+		{"serializable PostgreSQL", dialect.PostgreSQL, "&default_transaction_isolation=serializable"},
+		{"repeatable read PostgreSQL", dialect.PostgreSQL, "&default_transaction_isolation=repeatable%20read"},
+		{"serializable MariaDB", dialect.MySQL, "&tx_isolation=%27SERIALIZABLE%27"},
+		{"read committed MariaDB", dialect.MySQL, "&tx_isolation=%27READ-COMMITTED%27"},
+		{"SQLite that does not wait", dialect.SQLite, "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			db := databases.Fresh(t, &shared, c.d)
+			source := db.Source + c.setting
+			if c.d == dialect.SQLite {
+				source, _, _ = strings.Cut(db.Source, "?") // no busy_timeout, no WAL
+			}
+			n := nodeIn(t, databases.Open(t, c.d, db.Driver, source))
+			for round := range 15 {
+				var won, others atomic.Int32
+				var wg sync.WaitGroup
+				for g := range 8 {
+					wg.Go(func() {
+						owner := fmt.Sprint(g)
+						switch r := do(n, acquire("k", owner, uint64(round%2*(round+1))))[0]; r.Status {
+						case redlock.Done:
+							won.Add(1)
+							if r := do(n, release("k", "x"), release("k", owner)); r[1].Status != redlock.Done {
+								t.Errorf("release: %v", r[1].Err)
+							}
+						case redlock.Others, redlock.Gone:
+							others.Add(1)
+						default:
+							t.Errorf("%v", r.Err)
+						}
+					})
+				}
+				wg.Wait()
+				if won.Load() < 1 || round%2 == 1 && won.Load() != 1 || won.Load()+others.Load() != 8 {
+					t.Fatalf("round %d: %d got the key, %d did not", round, won.Load(), others.Load())
+				}
+			}
+		})
+	}
 }
 
 // One database is one node, whatever it is called.

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	ttl   = 500 * time.Millisecond
-	pause = 700 * time.Millisecond // longer than the lease
+	ttl   = time.Second
+	pause = 1200 * time.Millisecond // longer than the lease
 )
 
 func main() {
