@@ -37,7 +37,6 @@ package sqlnode
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"math"
@@ -121,23 +120,10 @@ func (n *Node) Store() any {
 func (n *Node) Do(reqs []*redlock.Request, replies []redlock.Reply) {
 	ctx, cancel := context.WithTimeout(context.Background(), n.timeout)
 	defer cancel()
-	// The pool may have as many dead connections as it has idle ones. Each is found
-	// out, and taken out of the pool, by a statement that certainly was not sent.
-	for spare := n.db.Stats().Idle; ; spare-- {
-		dead := n.try(ctx, reqs, replies)
-		if !dead || spare <= 0 {
-			return
-		}
-	}
-}
-
-// try carries out a batch on one connection. It says whether that turned out to be dead
-// before anything was sent.
-func (n *Node) try(ctx context.Context, reqs []*redlock.Request, replies []redlock.Reply) (dead bool) {
 	conn, err := n.db.Conn(ctx)
 	if err != nil {
 		unsent(replies, err)
-		return false
+		return
 	}
 	defer conn.Close()
 	s := session{Node: n, conn: conn}
@@ -145,10 +131,9 @@ func (n *Node) try(ctx context.Context, reqs []*redlock.Request, replies []redlo
 		replies[i] = s.answer(ctx, r)
 		if s.broken != nil {
 			unsent(replies[i+1:], s.broken)
-			return i == 0 && !s.sent && errors.Is(s.broken, driver.ErrBadConn)
+			return
 		}
 	}
-	return false
 }
 
 // unsent fills the replies to what was certainly not executed.
