@@ -13,6 +13,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/redlock"
+	"driftlock/sim/node"
 )
 
 // This file stands between the world, in which nothing but the scenario decides
@@ -27,6 +28,7 @@ type options struct {
 	of       map[string]Workload
 	locker   func(p *Process) redlock.Locker
 	panics   func(Panic)
+	store    func(node.Config) node.Store
 	bubble   func(run func(wait func())) // nil: coroutines
 	protocol func() Protocol             // in a bubble, of each node
 	still    bool                        // in a bubble: package time stands still
@@ -63,6 +65,11 @@ func DoAs(client string, w Workload) Option {
 func LockedBy(f func(p *Process) redlock.Locker) Option {
 	return func(o *options) { o.locker = f }
 }
+
+// StoredIn makes the nodes' stores, in the place of node.New: package sim/node/mini
+// has one that is a real miniredis. A store that does not expire keys as its Config
+// says needs a scenario that says what it does.
+func StoredIn(f func(node.Config) node.Store) Option { return func(o *options) { o.store = f } }
 
 // OnPanic has f told of the panic of a process before Run passes it on: where it
 // was and how to come to it again. A search has several Runners at work, and may
@@ -170,7 +177,10 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		w = nil
 	}
 	if w == nil {
-		w = &world{}
+		w = &world{newStore: node.New}
+		if f := r.opts.store; f != nil {
+			w.newStore = f
+		}
 	}
 	w.locker, w.history.most, w.history.stop = r.opts.locker, cmp.Or(r.opts.most, maxEvents), r.opts.stop
 	w.reset(sc)

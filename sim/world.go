@@ -58,6 +58,8 @@ type world struct {
 	fences  []uint64 // the highest number that a resource has seen
 	keys    []Text   // asked for in this run
 
+	newStore func(node.Config) node.Store
+
 	lockOptions []redlock.Option // of the scenario's lock
 	names       []string         // nodes, resources, clients
 	history     History
@@ -80,7 +82,7 @@ func (w *world) reset(sc Scenario) {
 		w.unused = append(w.unused, int32(i))
 	}
 	for len(w.nodes) < len(sc.Nodes) {
-		w.nodes = append(w.nodes, &server{Store: node.New(node.Config{})})
+		w.nodes = append(w.nodes, &server{Store: w.newStore(node.Config{})})
 	}
 	for len(w.clients) < len(sc.Clients) {
 		w.clients = append(w.clients, &client{w: w, id: len(w.clients)})

@@ -1,0 +1,199 @@
+// Package mini runs a simulated node as a real miniredis: a second store, written by
+// others, to hold the fast one to. It is driven in process, without a socket or a
+// goroutine, by the very commands and scripts that package redlock sends to Redis;
+// its time is the node's wall clock.
+//
+// Where it differs from the fast store: a key is gone at the first whole millisecond
+// at which its TTL has passed (node.NonStrict), never one later; and of what a lock
+// should not ask (package node, OpDelete and on) it knows OpDelete alone.
+package mini
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"driftlock/redlock"
+	"driftlock/sim/node"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// New returns a node on a miniredis of its own. Its keys expire as node.NonStrict
+// says, whatever c says.
+func New(c node.Config) node.Store {
+	m := miniredis.NewMiniRedis()
+	if conn, err := m.Dial(); err != nil { // without a listener; it must have been dialled to begin
+		panic(fmt.Sprintf("sim: miniredis does not start: %v", err))
+	} else {
+		conn.Close()
+	}
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, // never dialled
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}}) // which has goroutines
+	client.AddHook(wire{m.Server()})
+	s := &store{redis: m, node: redlock.RedisNode(client)}
+	s.Reset(c)
+	return s
+}
+
+type store struct {
+	redis *miniredis.Miniredis
+	node  redlock.Node
+
+	ms      int64 // to where its time has been moved, on the node's clock
+	now     int64 // true time of the last command
+	horizon int64
+	keeps   bool
+	journal []undo
+	asked   []string        // keys, in the order of their first use
+	fences  map[string]bool // the same; true: it may have a fence number
+}
+
+// undo is what a key was before a write.
+type undo struct {
+	at    int64
+	key   string
+	value value
+}
+
+// value is what a node knows of a key.
+type value struct {
+	owner string
+	when  int64 // 0: there is no such key
+	fence string
+}
+
+func (s *store) Reset(c node.Config) {
+	s.redis.FlushAll()
+	s.ms, s.now, s.journal = 0, math.MinInt64, s.journal[:0]
+	s.asked, s.fences = s.asked[:0], map[string]bool{}
+	s.keeps, s.horizon = c.Horizon >= 0, int64(c.Horizon)
+}
+
+// tick moves the time of the server to a reading of the node's clock, in whole
+// milliseconds: forwards, or back where the clock was stepped.
+func (s *store) tick(wall int64) {
+	ms := wall / 1e6
+	if wall%1e6 < 0 {
+		ms--
+	}
+	if ms != s.ms {
+		s.redis.FastForward(time.Duration(ms-s.ms) * time.Millisecond)
+		s.ms = ms
+	}
+}
+
+func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
+	s.now = max(s.now, at)
+	s.tick(wall)
+	if _, known := s.fences[req.Key]; !known {
+		s.asked = append(s.asked, req.Key)
+		s.fences[req.Key] = false
+	}
+	before := s.look(req.Key)
+	replies := []redlock.Reply{{Err: redlock.ErrNoAnswer}}
+	if req.Op == node.OpDelete {
+		replies[0] = s.delete(req.Key)
+	} else {
+		if req.Fence > 0 {
+			s.fences[req.Key] = true
+		}
+		s.node.Do([]*redlock.Request{req}, replies)
+	}
+	after := s.look(req.Key)
+	if after != before {
+		s.note(req.Key, before)
+	}
+	r := replies[0]
+	r.Node = 0
+	if r.Status == redlock.Failed || r.Status == redlock.Gone || r.Status == redlock.Done && after.when == 0 {
+		return r, 0
+	}
+	if req.Op == redlock.OpRelease || req.Op == node.OpDelete {
+		return r, before.when
+	}
+	return r, after.when
+}
+
+func (s *store) delete(key string) redlock.Reply {
+	if s.redis.Del(key) {
+		return redlock.Reply{Status: redlock.Done}
+	}
+	return redlock.Reply{Status: redlock.Gone}
+}
+
+// look is what the server has of a key.
+func (s *store) look(key string) (v value) {
+	if owner, err := s.redis.Get(key); err == nil {
+		v.owner, v.when = owner, s.ms+s.redis.TTL(key).Milliseconds()
+	}
+	if s.fences[key] {
+		v.fence, _ = s.redis.Get(redlock.FenceKey(key))
+	}
+	return v
+}
+
+// put makes the server have of a key what it was.
+func (s *store) put(key string, v value) {
+	s.redis.Del(key)
+	if ttl := time.Duration(v.when-s.ms) * time.Millisecond; v.when > 0 && ttl > 0 {
+		s.redis.Set(key, v.owner)
+		s.redis.SetTTL(key, ttl)
+	}
+	if s.fences[key] {
+		s.redis.Del(redlock.FenceKey(key))
+		if v.fence != "" {
+			s.redis.Set(redlock.FenceKey(key), v.fence)
+		}
+	}
+}
+
+func (s *store) note(key string, before value) {
+	if s.keeps {
+		s.journal = append(s.journal, undo{s.now, key, before})
+	}
+}
+
+// Holder is node.Store's.
+func (s *store) Holder(wall int64, key string) (owner string, when int64, ok bool) {
+	s.tick(wall)
+	v := s.look(key)
+	return v.owner, v.when, v.when > 0
+}
+
+// Rollback is node.Store's. A key that has expired since, on the node's clock, does
+// not come back.
+func (s *store) Rollback(to int64) {
+	if !s.keeps {
+		return
+	}
+	for n := len(s.journal); n > 0; n-- {
+		u := s.journal[n-1]
+		if u.at <= to || s.horizon > 0 && s.now-u.at >= s.horizon {
+			break
+		}
+		s.journal = s.journal[:n-1]
+		s.put(u.key, u.value)
+	}
+}
+
+// Evict is node.Store's.
+func (s *store) Evict(at int64, key string) {
+	s.now = max(s.now, at)
+	if before := s.look(key); s.redis.Del(key) {
+		s.note(key, before)
+	}
+}
+
+// Flush is node.Store's.
+func (s *store) Flush(at int64) {
+	s.now = max(s.now, at)
+	for _, key := range s.asked {
+		if before := s.look(key); before != (value{}) {
+			s.note(key, before)
+		}
+	}
+	s.redis.FlushAll()
+}
