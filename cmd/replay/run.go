@@ -23,6 +23,7 @@ type runFlags struct {
 	record bool
 	stopAt int
 	level  string
+	nodes  string
 	view   timeline.View
 }
 
@@ -55,6 +56,9 @@ Without it ` + defaultRun + ` is run. A scenario can be changed on the way: --wi
 			if err != nil {
 				return err
 			}
+			if err := sub.runOn(f.nodes); err != nil {
+				return err
+			}
 			if f.print {
 				_, err := a.out.Write(sub.sc.AppendJSON(nil))
 				return written(err)
@@ -68,6 +72,8 @@ Without it ` + defaultRun + ` is run. A scenario can be changed on the way: --wi
 	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder, which run and diff read")
 	cmd.Flags().IntVar(&f.stopAt, "stop-at", 0, "call sim.Stopped at this `STEP`, for a breakpoint (docs/debugging.md)")
 	f.viewFlags(cmd)
+	cmd.Flags().StringVar(&f.nodes, "nodes", nodesFast, "what the nodes are: fast, or miniredis for a real miniredis each, with the very\ncommands and scripts that Redis is sent; it expires keys as non-strict nodes do")
+	cmd.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(nodeStores, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	a.pictures.flags(cmd)
 	return cmd
@@ -112,6 +118,9 @@ func written(err error) error {
 func (a *app) history(sub subject, more ...sim.Option) (*sim.History, error) {
 	if sub.recorded != nil {
 		return sub.recorded, nil
+	}
+	if sub.stores != nil {
+		more = append(more, sim.StoredIn(sub.stores))
 	}
 	bar := a.waiting("running " + sub.sc.Size())
 	h, err := sim.Run(sub.sc, append(more, sim.OnPanic(a.tellPanic))...)

@@ -15,6 +15,7 @@ import (
 
 	"driftlock/sim"
 	"driftlock/sim/flawed"
+	"driftlock/sim/node"
 	"driftlock/sim/spell"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,6 +28,8 @@ type subject struct {
 	name     string
 	argv     []string
 	recorded *sim.History // of a history that was read: it is not run
+
+	stores func(node.Config) node.Store // the nodes'; nil: the simulator's own
 }
 
 // whatIs explains the argument that names a scenario; the name of the argument comes

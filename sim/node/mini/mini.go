@@ -61,7 +61,8 @@ type undo struct {
 // value is what a node knows of a key.
 type value struct {
 	owner string
-	when  int64 // 0: there is no such key
+	when  int64
+	there bool
 	fence string
 }
 
@@ -108,7 +109,7 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) 
 	}
 	r := replies[0]
 	r.Node = 0
-	if r.Status == redlock.Failed || r.Status == redlock.Gone || r.Status == redlock.Done && after.when == 0 {
+	if r.Status == redlock.Failed || r.Status == redlock.Gone || r.Status == redlock.Done && !after.there {
 		return r, 0
 	}
 	if req.Op == redlock.OpRelease || req.Op == node.OpDelete {
@@ -127,7 +128,7 @@ func (s *store) delete(key string) redlock.Reply {
 // look is what the server has of a key.
 func (s *store) look(key string) (v value) {
 	if owner, err := s.redis.Get(key); err == nil {
-		v.owner, v.when = owner, s.ms+s.redis.TTL(key).Milliseconds()
+		v.owner, v.when, v.there = owner, s.ms+s.redis.TTL(key).Milliseconds(), true
 	}
 	if s.fences[key] {
 		v.fence, _ = s.redis.Get(redlock.FenceKey(key))
@@ -138,7 +139,7 @@ func (s *store) look(key string) (v value) {
 // put makes the server have of a key what it was.
 func (s *store) put(key string, v value) {
 	s.redis.Del(key)
-	if ttl := time.Duration(v.when-s.ms) * time.Millisecond; v.when > 0 && ttl > 0 {
+	if ttl := time.Duration(v.when-s.ms) * time.Millisecond; v.there && ttl > 0 {
 		s.redis.Set(key, v.owner)
 		s.redis.SetTTL(key, ttl)
 	}
@@ -160,7 +161,7 @@ func (s *store) note(key string, before value) {
 func (s *store) Holder(wall int64, key string) (owner string, when int64, ok bool) {
 	s.tick(wall)
 	v := s.look(key)
-	return v.owner, v.when, v.when > 0
+	return v.owner, v.when, v.there
 }
 
 // Rollback is node.Store's. A key that has expired since, on the node's clock, does
