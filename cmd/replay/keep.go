@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -23,6 +24,11 @@ func keep(name string, text []byte) (string, error) {
 // returns the file's name. A file is there whole or not at all.
 func keepAs(name, ext string, fill func(io.Writer) error) (file string, err error) {
 	folder := filepath.Dir(name)
+	defer func() {
+		if bad, ok := errors.AsType[*fs.PathError](err); ok { // of a file that is none of the user's
+			err = fmt.Errorf("%w; go to a folder in which you may write, or make room", bad.Err)
+		}
+	}()
 	temp, err := os.CreateTemp(folder, ".driftlock-*")
 	if err != nil {
 		return "", err

@@ -75,6 +75,7 @@ func (p *page) lanes(h *sim.History, v sim.Verdict, a Account, view View) {
 		}
 	}
 	x.nodes()
+	x.resources()
 	x.network()
 	x.breaks()
 	x.legend()
@@ -377,7 +378,11 @@ func (x *picture) legend() {
 	}
 	for i := range x.c.Clients {
 		if r := x.mark(i); x.used[r] {
-			words = append(words, string(r)+hold+"blocks"+hold+"for"+hold+x.c.client(i, 0))
+			means := "blocks" + hold + "for" + hold + x.c.client(i, 0)
+			if len(x.c.Resources) > 0 {
+				means += " or takes its" + hold + "write"
+			}
+			words = append(words, string(r)+hold+means)
 		}
 	}
 	x.page.para("", strings.Join(words, ", ")+fmt.Sprintf(". Key %q; %d of %d nodes must block; time is not to scale. Clocks that are not written out are right.", x.key, x.c.needed, len(x.c.Nodes)))

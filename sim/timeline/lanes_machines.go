@@ -298,6 +298,27 @@ func (x *picture) executed(s *strip, column int, e sim.Event) {
 	s.put(column, r, t)
 }
 
+// resources draws whose writes the resources take, and refuse.
+func (x *picture) resources() {
+	for i := range x.c.Resources {
+		n := len(x.c.Nodes) + i
+		s := newStrip()
+		for _, e := range x.h.Events() {
+			if e.Kind != sim.Stored || int(e.Node) != n || e.At < x.scale.from() || e.At > x.scale.to() || e.Key != 0 && x.h.Text(e.Key) != x.key {
+				continue
+			}
+			r, t := x.mark(int(e.Client)), plain
+			if e.Status != redlock.Done {
+				r, t = '-', warn
+			}
+			s.put(min(x.scale.pos(e.At), laneWidth-1), r, t)
+		}
+		if !s.empty() && (x.part.everything || x.part.node[n] || !slices.Contains(x.part.node, true)) {
+			x.row(x.c.node(n)+" takes", s)
+		}
+	}
+}
+
 // mostCuts is how many cuts of the network are drawn.
 const mostCuts = 3
 
