@@ -25,6 +25,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"driftlock/clock"
 	"driftlock/sim"
 	"driftlock/sim/picture"
 )
@@ -207,6 +208,22 @@ func run(t testing.TB, name string) (*sim.History, sim.Verdict) {
 	sc, err := sim.Load("../../../testdata/scenarios/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
+	}
+	return simulate(t, sc)
+}
+
+// skewed is the run of chrony-slew with machines of which none has true time.
+func skewed(t testing.TB) (*sim.History, sim.Verdict) {
+	t.Helper()
+	sc, err := sim.Load("../../../testdata/scenarios/chrony-slew.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sc.Nodes {
+		sc.Nodes[i].Clock.Offset = clock.Duration(i+1) * 1234567890
+	}
+	for i := range sc.Clients {
+		sc.Clients[i].Clock.Offset, sc.Clients[i].Lives = clock.Duration(i+1)*7654321, sim.Wall
 	}
 	return simulate(t, sc)
 }
