@@ -67,20 +67,24 @@ function both(seen, a, b) {
 }
 
 // drawBlocks draws on each node for whom it kept others out; faint, if that one was not
-// granted the lock.
+// granted the lock. A few keys have their bars below each other.
 function drawBlocks(seen) {
-  const top = new Map(seen.filter((r) => r.sort === 'lane').map((r) => [r.lane, r.y + r.height - 7]));
+  const many = onlyKey ? 1 : Math.min(Math.max(keys.length, 1), 4);
+  const thick = many === 1 ? 5 : 9 / many;
+  const below = new Map(keys.map((k, i) => [k, onlyKey ? 0 : (i % many) * thick]));
+  const top = new Map(seen.filter((r) => r.sort === 'lane').map((r) => [r.lane, r.y + r.height - (many === 1 ? 7 : 10)]));
   let last = -1; // a block that ends in the same pixel is not drawn again
-  let on = -1;
+  let on = '';
   for (const b of blocks) {
     const y = top.get(b.lane);
     if (y === undefined || b.to < view.from || b.from > view.to || (onlyKey && b.key !== onlyKey)) continue;
     const right = Math.round(xOf(Math.min(b.to, view.to)) * 2);
-    if (b.lane === on && right === last) continue;
-    [on, last] = [b.lane, right];
+    const bar = b.lane + b.key;
+    if (bar === on && right === last) continue;
+    [on, last] = [bar, right];
     g.fillStyle = clientColor(b.client);
     g.globalAlpha = b.granted ? 1 : 0.4;
-    stretch(b.from, b.to, y, 5);
+    stretch(b.from, b.to, y + (below.get(b.key) || 0), many === 1 ? 5 : thick - 0.5);
   }
   g.globalAlpha = 1;
 }
@@ -92,7 +96,7 @@ const marks = {
   granted: ['up', 'holds'], extended: ['up', 'extended'], refused: ['bad', 'gave up'], released: ['down', 'released'],
   releasing: ['down', ''], lost: ['bad', 'told: lost'], unextended: ['bad', 'not extended'], faulted: ['diamond', ''],
   healed: ['diamond', 'over'], holds: ['dot', ''], noted: ['square', 'log'], read: ['tick', ''], slept: ['tick', ''],
-  started: ['tick', ''], ended: ['tick', ''], asked: ['ring', 'asks'], wanted: ['ring', ''], dropped: ['bad', 'down'], 'gave-up': ['bad', ''],
+  started: ['tick', ''], ended: ['tick', ''], asked: ['ring', 'asks'], wanted: ['ring', ''], dropped: ['bad', 'down'], stored: ['square', 'write'], 'gave-up': ['bad', ''],
 };
 const markOf = run.kinds.map((word) => marks[word] || ['dot', '']);
 const weighty = new Uint8Array(run.kinds.length);
@@ -151,7 +155,7 @@ function labelled(list, first, last) {
 // outcome is the colour of what a node did.
 function colorOf(i) {
   const word = run.kinds[kind[i]];
-  if (word === 'executed') return run.statuses[run.status[i]] === 'done' ? clientColor(run.client[i]) : colors.faint;
+  if (word === 'executed' || word === 'stored') return run.statuses[run.status[i]] === 'done' ? clientColor(run.client[i]) : colors.faint;
   if (groupOf[kind[i]] === 2) return colors.warn;
   if (markOf[kind[i]][0] === 'bad') return colors.danger;
   if (run.client[i] >= 0) return clientColor(run.client[i]);
