@@ -54,6 +54,7 @@ type worker struct {
 	start     func()  // work, as a value made once
 	replies   []Reply // the running worker's
 	crowded   bool    // and whether its last batch had more than one request
+	sending   bool    // and whether the node has one
 
 	mu      sync.Mutex // guards the rest; never held over node.Do
 	lane    Lane
@@ -242,9 +243,9 @@ func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c 
 // after what already waited.
 func (w *worker) work() {
 	growStack()
+	defer w.succeed()
 	w.yield()
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	for w.lane.Ready() {
 		reqs := w.lane.Take(w.transport.now())
 		if reqs == nil { // all of it came too late
@@ -264,6 +265,20 @@ func (w *worker) work() {
 	if w.idle != nil {
 		close(w.idle)
 	}
+	w.mu.Unlock()
+}
+
+// succeed has another worker go on if the node has ended this one's goroutine: a test
+// that fails in a node of its own does.
+func (w *worker) succeed() {
+	if !w.sending {
+		return
+	}
+	w.sending = false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lane.Settle(w.replies)
+	clock.Go(w.transport.clock, w.start)
 }
 
 // yield lets those push who are about to: what they have goes out with the next batch
@@ -291,21 +306,27 @@ func growStack() {
 func touch(room *[5 << 10]byte) { room[0] = 1 }
 
 // send has the node execute a batch and leaves the answers in w.replies. A node that
-// panics gave none.
+// panics, or ends the goroutine, gave none.
 func (w *worker) send(reqs []*Request) {
 	w.replies = w.replies[:0]
 	for range reqs {
 		w.replies = append(w.replies, Reply{Err: ErrNoAnswer})
 	}
+	w.sending = true
 	defer func() {
+		if !w.sending {
+			return
+		}
+		err := fmt.Errorf("%w: the node ended its goroutine", ErrNoAnswer)
 		if p := recover(); p != nil {
-			err := fmt.Errorf("%w: panic: %v", ErrNoAnswer, p)
-			for i := range w.replies {
-				w.replies[i] = Reply{Err: err}
-			}
+			w.sending, err = false, fmt.Errorf("%w: panic: %v", ErrNoAnswer, p)
+		}
+		for i := range w.replies {
+			w.replies[i] = Reply{Err: err}
 		}
 	}()
 	w.node.Do(reqs, w.replies)
+	w.sending = false
 }
 
 // Close implements Transport.

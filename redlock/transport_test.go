@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -320,6 +321,38 @@ func TestTransportPanicOfANode(t *testing.T) {
 		}
 		if got := statuses(collect(tr, context.Background(), "+a")); got != "1 1 1" {
 			t.Errorf("after it: %s", got)
+		}
+	})
+}
+
+// A quitter is a node that ends its goroutine, as t.FailNow does, the first time.
+type quitter struct{ asked int }
+
+func (q *quitter) Name() string { return "quitter" }
+
+func (q *quitter) Do(reqs []*Request, replies []Reply) {
+	if q.asked++; q.asked == 1 {
+		runtime.Goexit()
+	}
+	for i := range replies {
+		replies[i] = Reply{Status: Done}
+	}
+}
+
+func TestTransportNodeEndsItsGoroutine(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		q := &quitter{}
+		tr := NewTransport([]Node{q}, clockwork.NewRealClock())
+		if got := statuses(collect(tr, context.Background(), "+a")); !strings.Contains(got, "ended its goroutine") {
+			t.Error(got)
+		}
+		for range 2 {
+			if got := statuses(collect(tr, context.Background(), "+b")); got != "1" {
+				t.Errorf("after it: %s", got)
+			}
+		}
+		if err := tr.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }
