@@ -115,3 +115,27 @@ func TestRealOddClients(t *testing.T) {
 		})
 	}
 }
+
+// AutoPipeliner asks each command whether it may be sent again before it sends it, if it
+// has several: that is no sign that it has.
+func TestRedisNodeOverAutoPipeliner(t *testing.T) {
+	t.Parallel()
+	p, err := startServers(t, systemRedis(), 1)[0].client().AutoPipeline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	n := RedisNode(p) // of several locks
+	do(n, ask("first", "-a", time.Minute))
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			for range 10 {
+				if r := do(n, ask(fmt.Sprint(i), "-a", time.Minute))[0]; r.Status != Gone {
+					t.Error(r)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
