@@ -17,8 +17,8 @@
 // at its deadline, or its last write may be under way for longer than the lease.
 // Then either the store itself decides (a transaction, a unique key, a
 // conditional write), or it takes a fence number and refuses one that is lower
-// than it has seen (WithFencing). If the store can do the first, no lock is
-// needed.
+// than it has seen (WithFencing, and package fence for the store's side). If the
+// store can do the first, no lock is needed.
 //
 // # What it promises
 //
@@ -124,7 +124,8 @@
 // # Nodes and transports
 //
 // NewLock and RedisNode take any go-redis client; New takes any Node, a store
-// with an atomic conditional write. What is sent to a node waits in a Lane, which
+// with an atomic conditional write: package sqlnode makes one of a database, and
+// package locktest tests one of your own. What is sent to a node waits in a Lane, which
 // keeps the requests of one owner in order, so that the release of a failed
 // attempt follows its acquire even to a node that hangs. Over takes a Transport
 // and WithClock a clock: the lock's logic is sequential code over these two, and

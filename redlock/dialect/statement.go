@@ -35,6 +35,18 @@ func (d Dialect) Statement(text string, words ...string) Statement {
 	return s
 }
 
+// Arguments is the highest number of an argument in a text: 2 of "a = {2}, b = {1}".
+func Arguments(text string) (highest int) {
+	for _, a := range argument.FindAllString(text, -1) {
+		n, err := strconv.Atoi(a[1 : len(a)-1])
+		if err != nil {
+			n = 1 << 30 // more than there can be
+		}
+		highest = max(highest, n)
+	}
+	return highest
+}
+
 // Args puts the arguments {1}, {2} and so on in the order in which the driver wants
 // them.
 func (s Statement) Args(args ...any) []any {

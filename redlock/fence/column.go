@@ -46,6 +46,9 @@ func (c Column) Update(ctx context.Context, db DB, key any, fence uint64, set st
 		return err
 	}
 	n := len(args)
+	if highest := dialect.Arguments(set); highest != n {
+		return fmt.Errorf("fence: %s: SET %s has arguments up to {%d}, and %d were given", quoted(name), set, highest, n)
+	}
 	words := []string{"{table}", c.Table, "{key}", c.Key, "{fence}", c.Fence, "{set}", set}
 	update := c.Dialect.Statement(fmt.Sprintf("UPDATE {table} SET {set}, {fence} = {%d} WHERE {key} = {%d} AND COALESCE({fence}, 0) <= {%d}", n+1, n+2, n+1), words...)
 	look := c.Dialect.Statement("SELECT COALESCE({fence}, 0) FROM {table} WHERE {key} = {1}", words...)

@@ -160,8 +160,8 @@ func extend(s *stage) {
 
 // Do holds the lock for longer than its TTL.
 func watch(s *stage) {
-	err := redlock.Do(background(), s.lock(), "k", time.Second, func(ctx context.Context, token redlock.Token) error {
-		time.Sleep(1500 * time.Millisecond)
+	err := redlock.Do(background(), s.lock(), "k", 2*time.Second, func(ctx context.Context, token redlock.Token) error {
+		time.Sleep(2500 * time.Millisecond)
 		s.held("k")
 		return context.Cause(ctx)
 	})

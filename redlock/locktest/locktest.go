@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	long  = time.Minute            // none of these expires during a test
-	short = 400 * time.Millisecond // these do
-	late  = 600 * time.Millisecond // and are gone after so long
+	long  = time.Minute             // none of these expires during a test
+	short = 800 * time.Millisecond  // these do; to extend one in time a busy machine has as long
+	late  = 1100 * time.Millisecond // and are gone after so long
 )
 
 // do asks a node as a transport would: one batch.

@@ -31,7 +31,11 @@
 // PRAGMA synchronous below FULL.
 //
 // Connections must commit each statement by themselves (MySQL: autocommit=1, the
-// default).
+// default). Where each statement is prepared first, an acquire costs three round trips
+// instead of one: with go-sql-driver/mysql use interpolateParams=true.
+//
+// It was tested on PostgreSQL 15, MariaDB 10.11 and SQLite 3. To MySQL it says nothing
+// that MariaDB does not know.
 package sqlnode
 
 import (
@@ -106,14 +110,9 @@ func New(name string, db *sql.DB, d dialect.Dialect, opts ...Option) (*Node, err
 // Name implements redlock.Node.
 func (n *Node) Name() string { return n.name }
 
-// Store is the database and the table: two nodes of a lock must not have the same.
-func (n *Node) Store() any {
-	type store struct {
-		db    *sql.DB
-		table string
-	}
-	return store{n.db, n.table}
-}
+// Store is the database: two nodes of a lock must not have the same, in two tables
+// neither.
+func (n *Node) Store() any { return n.db }
 
 // Do implements redlock.Node. A batch is one statement after the other, on one
 // connection. Where there was no answer the rest of the batch is not sent.

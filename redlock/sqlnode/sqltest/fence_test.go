@@ -93,6 +93,11 @@ func TestColumn(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "9223372036854775807") {
 			t.Errorf("a number that no column holds: %v", err)
 		}
+		for _, set := range []string{"balance = {2}", "balance = 1", "balance = {99999999999999999999}"} {
+			if err := c.Update(bg, db, 1, math.MaxInt64, set, 1); err == nil || !strings.Contains(err.Error(), "1 were given") {
+				t.Errorf("arguments that do not match: %v", err)
+			}
+		}
 		c.Table = "account; DROP TABLE account"
 		if err := c.Update(bg, db, 1, 50, "balance = {1}", 1); err == nil || !strings.Contains(err.Error(), "table") {
 			t.Errorf("a name that is none: %v", err)
