@@ -3,6 +3,8 @@ package sim
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -40,26 +42,84 @@ func hashOfSeeds(t *testing.T, seeds uint64) string {
 	return Hash(all.sum).String()
 }
 
+// hashesVariable has a process of the test print its hash and do nothing else.
+const hashesVariable = "DRIFTLOCK_HASHES"
+
+// hashSeeds is how many seeds of a space a hash is of.
+const hashSeeds = 1000
+
+// printsHash is true in a process that another one has started for its hash.
+func printsHash(t *testing.T) bool {
+	if os.Getenv(hashesVariable) == "" {
+		return false
+	}
+	os.Stdout.WriteString("hash " + hashOfSeeds(t, hashSeeds) + "\n")
+	return true
+}
+
+// sameHash runs a test binary for its hash.
+func sameHash(t *testing.T, how, want string, command []string, env ...string) {
+	t.Helper()
+	cmd := exec.Command(command[0], append(command[1:], "-test.run=^TestHashesAnywhere$")...)
+	cmd.Env = append(append(os.Environ(), hashesVariable+"=1"), env...)
+	out, err := cmd.CombinedOutput()
+	if _, got, _ := strings.Cut(string(out), "hash "); err != nil || !strings.HasPrefix(got, want) {
+		t.Errorf("%s: %v, %s; here %s", how, err, out, want)
+	}
+}
+
 // TestHashesAnywhere: the same seeds have the same hashes twice in a row, and in
 // processes with one processor and without a garbage collector.
 func TestHashesAnywhere(t *testing.T) {
-	const seeds = 1000
-	const child = "DRIFTLOCK_HASHES"
-	if os.Getenv(child) != "" {
-		os.Stdout.WriteString("hash " + hashOfSeeds(t, seeds) + "\n")
+	if printsHash(t) {
 		return
 	}
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("short")
 	}
-	want := hashOfSeeds(t, seeds)
+	want := hashOfSeeds(t, hashSeeds)
 	for _, env := range []string{"GOMAXPROCS=1", "GOMAXPROCS=2", "GOGC=off"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestHashesAnywhere$")
-		cmd.Env = append(os.Environ(), child+"=1", env)
-		out, err := cmd.CombinedOutput()
-		if _, got, _ := strings.Cut(string(out), "hash "); err != nil || !strings.HasPrefix(got, want) {
-			t.Errorf("%s: %v, %s; here %s", env, err, out, want)
-		}
+		sameHash(t, env, want, os.Args[:1], env)
+	}
+}
+
+// TestHashesElsewhere: and with the race detector, and on other architectures, under
+// qemu: of 64 and 32 bits, with weaker memory, and with the bytes the other way
+// round. It builds a binary for each, so it is asked for with DRIFTLOCK_ELSEWHERE=1
+// (.ci/run does). What the machine does not have is left out, and said.
+func TestHashesElsewhere(t *testing.T) {
+	if os.Getenv("DRIFTLOCK_ELSEWHERE") != "1" && !long() {
+		t.Skip("DRIFTLOCK_ELSEWHERE=1 asks for it")
+	}
+	want := hashOfSeeds(t, hashSeeds)
+	for _, e := range []struct {
+		name, emulator string // none: it runs here
+		flags, env     []string
+	}{
+		{"race", "", []string{"-race"}, []string{"CGO_ENABLED=1"}},
+		{"arm64", "qemu-aarch64-static", nil, []string{"CGO_ENABLED=0", "GOARCH=arm64"}},
+		{"arm", "qemu-arm-static", nil, []string{"CGO_ENABLED=0", "GOARCH=arm"}},
+		{"s390x", "qemu-s390x-static", nil, []string{"CGO_ENABLED=0", "GOARCH=s390x"}},
+	} {
+		t.Run(e.name, func(t *testing.T) {
+			binary := filepath.Join(t.TempDir(), "sim.test")
+			command := []string{binary}
+			if e.emulator != "" {
+				path, err := exec.LookPath(e.emulator)
+				if err != nil || runtime.GOOS != "linux" {
+					t.Skipf("left out: no %s here (Debian has it in qemu-user-static)", e.emulator)
+				}
+				command = []string{path, binary}
+			} else if _, err := exec.LookPath("gcc"); err != nil {
+				t.Skip("left out: the race detector needs a C compiler")
+			}
+			build := exec.Command("go", append(append([]string{"test", "-c", "-o", binary}, e.flags...), ".")...)
+			build.Env = append(os.Environ(), e.env...)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %v\n%s", build.Args, err, out)
+			}
+			sameHash(t, e.name, want, command)
+		})
 	}
 }

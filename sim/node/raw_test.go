@@ -85,7 +85,7 @@ func TestCount(t *testing.T) {
 // TestWords: every operation has a word, and what is none says so.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	for op, want := range map[redlock.Op]string{redlock.OpExtend: "extend", OpDelete: "delete", OpAcquireCount: "acquire and count", OpAcquireCount + 1: "op 106"} {
+	for op, want := range map[redlock.Op]string{redlock.OpExtend: "extend", OpDelete: "delete", OpAcquireCount: "acquire and count", OpAcquireCount + 2: "op 107"} {
 		if got := Word(op); got != want {
 			t.Errorf("%d is called %q, want %q", op, got, want)
 		}

@@ -101,6 +101,7 @@ func foreign(s node.Store, at, wall int64, key string, ttl time.Duration) {
 func (s *store) foreign(at, wall int64, key string, ttl time.Duration) {
 	s.now = max(s.now, at)
 	s.tick(wall)
+	s.meet(key)
 	before := s.look(key)
 	s.redis.Set(key, "foreign")
 	s.redis.SetTTL(key, ttl)

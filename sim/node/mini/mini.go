@@ -89,10 +89,7 @@ func (s *store) tick(wall int64) {
 func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
 	s.now = max(s.now, at)
 	s.tick(wall)
-	if _, known := s.fences[req.Key]; !known {
-		s.asked = append(s.asked, req.Key)
-		s.fences[req.Key] = false
-	}
+	s.meet(req.Key)
 	before := s.look(req.Key)
 	replies := []redlock.Reply{{Err: redlock.ErrNoAnswer}}
 	if req.Op == node.OpDelete {
@@ -116,6 +113,14 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) 
 		return r, before.when
 	}
 	return r, after.when
+}
+
+// meet keeps a key in mind.
+func (s *store) meet(key string) {
+	if _, known := s.fences[key]; !known {
+		s.asked = append(s.asked, key)
+		s.fences[key] = false
+	}
 }
 
 func (s *store) delete(key string) redlock.Reply {

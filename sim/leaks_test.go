@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPlantedLeaks plants each leak in the simulator's own loop, where the static check
+// must see it, and (but for the float, which differs only between machines) in a
+// workload, where running twice must.
+func TestPlantedLeaks(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("world.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const place = "func (w *world) deliver() (wakes bool) {\n"
+	for _, leak := range []struct {
+		rule, code, imports string
+		work                Workload
+	}{
+		{"map", "for i := range map[int]bool{1: true, 2: true} { w.seq += uint64(i) * w.seq }", "", func(p *Process) {
+			for name := range map[string]bool{"a": true, "b": true, "c": true, "d": true} {
+				p.Logf("%s", name)
+			}
+		}},
+		{"time", "w.seq += uint64(time.Now().UnixNano())", "time", func(p *Process) { p.Logf("%v", time.Now().UnixNano()) }},
+		{"goroutine", "go w.push(w.now, evPoll, 0, 0, 0, 0)", "", func(p *Process) {
+			first := make(chan int, 2)
+			for i := range 2 {
+				go func() { first <- i; first <- i }()
+			}
+			<-first
+			select {
+			case i := <-first:
+				p.Logf("%d", i)
+			default:
+				p.Logf("none")
+			}
+		}},
+		{"float", "w.now = int64(float64(w.now) * 1.0000001)", "", nil},
+	} {
+		t.Run(leak.rule, func(t *testing.T) {
+			planted := strings.Replace(string(source), place, place+leak.code+"\n", 1)
+			if planted == string(source) {
+				t.Fatalf("%q is not there any more", place)
+			}
+			if leak.imports != "" {
+				planted = strings.Replace(planted, "import (\n", fmt.Sprintf("import (\n\t%q\n", leak.imports), 1)
+			}
+			caught := func(text string) bool {
+				fset := token.NewFileSet()
+				for _, b := range breaches(fset, []*ast.File{parsed(t, fset, "world.go", text)}) {
+					if strings.Contains(b, ": "+leak.rule+":") {
+						return true
+					}
+				}
+				return false
+			}
+			if caught(string(source)) || !caught(planted) {
+				t.Errorf("the static check: as it is %v, planted %v", caught(string(source)), caught(planted))
+			}
+			if leak.work != nil && !differs(t, leak.work) {
+				t.Error("a workload with this leak was run 200 times, and always alike")
+			}
+		})
+	}
+}
+
+// differs runs a workload until two runs are not alike.
+func differs(t *testing.T, work Workload) bool {
+	t.Helper()
+	a, b := NewRunner(Do(work)), NewRunner(Do(work))
+	defer a.Close()
+	defer b.Close()
+	for range 200 {
+		x, err := a.Run(Reference(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := b.Run(Reference(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if step, same := FirstDifference(x, y); !same {
+			return step > 0
+		}
+	}
+	return false
+}
