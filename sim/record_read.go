@@ -125,7 +125,9 @@ func (in *reader) head() (*History, error) {
 	var version struct {
 		History int `json:"history"`
 	}
-	if err := json.Unmarshal(text, &version); err == nil && version.History != RecordVersion {
+	if err := json.Unmarshal(text, &version); err != nil {
+		return nil, in.bad("no line of a history: %v", err)
+	} else if version.History != RecordVersion {
 		return nil, in.bad("version %d of the format, and this program reads version %d", version.History, RecordVersion)
 	}
 	var head recordHead

@@ -107,6 +107,7 @@ func TestBadRecordsAreRefused(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "line 1: the history is cut off"},
 		{"a scenario", `{"version": 1}` + "\n", ErrNoHistory.Error()},
+		{"no JSON at first", `{"history":1` + "\n", "line 1: no line of a history"},
 		{"another version", replaced(`"history":1`, `"history":7`), "version 7 of the format, and this program reads version 1"},
 		{"a bad scenario", replaced(`"ttl":"[^"]*"`, `"ttl":"-1s"`), "lock.ttl"},
 		{"cut off", string(bytes.Join(lines[:len(lines)-1], nil)), "cut off"},

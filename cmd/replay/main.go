@@ -158,7 +158,7 @@ or with the file that a red build has left: "replay run FILE".
 			if len(args) == 0 {
 				return nil
 			}
-			return fmt.Errorf("there is no command %q%s", args[0], spell.Hint(args[0], commandNames(cmd)))
+			return fmt.Errorf("there is no %s %q%s", strings.TrimPrefix(cmd.CommandPath()+" command", "replay "), args[0], spell.Hint(args[0], commandNames(cmd)))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -170,6 +170,10 @@ or with the file that a red build has left: "replay run FILE".
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.mergeCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
 	root.AddCommand(a.tuneCommand(), a.measureCommand())
 	root.AddCommand(topics()...)
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Args, c.RunE = root.Args, root.RunE
+	}
 	return root
 }
 

@@ -37,3 +37,24 @@ func TestProgressIsForTerminalsAndForWhatTakesLong(t *testing.T) {
 		t.Errorf("the bar is left behind: %q", b.String())
 	}
 }
+
+// What takes long without anybody knowing how long says that it goes on, and takes
+// that away again.
+func TestWaitingIsTold(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	a := &app{err: &stream{w: &b, terminal: true, width: 40}}
+	p := a.waiting("shrinking")
+	p.done()
+	if b.Len() > 0 {
+		t.Errorf("before its time it says %q", b.String())
+	}
+	p = a.waiting("shrinking")
+	time.Sleep(patience + 5*refresh)
+	p.done()
+	if text := b.String(); !strings.Contains(text, "shrinking, 2 s") || !strings.HasSuffix(text, "\r\x1b[K") {
+		t.Errorf("it says %q", text)
+	}
+	a.err.terminal = false
+	a.waiting("shrinking").done()
+}

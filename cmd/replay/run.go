@@ -148,6 +148,9 @@ func (a *app) runAndTell(sub subject, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.stopAt > h.Len() {
+		return fmt.Errorf("--stop-at %d: the run has %d steps", f.stopAt, h.Len())
+	}
 	if err := f.view.Check(h); err != nil {
 		return fmt.Errorf("--only, --from and --until: %w", err)
 	}

@@ -103,8 +103,14 @@ func (a *app) find(arg string) (subject, error) {
 		return a.read("standard input", []string{"run", "-"}, a.in)
 	}
 	if space, seed, ok := strings.Cut(arg, ":"); ok {
-		if n, err := strconv.ParseUint(seed, 10, 64); err == nil && fileMissing(arg) {
+		_, known := sim.FindSpace(space)
+		n, err := strconv.ParseUint(seed, 10, 64)
+		switch {
+		case !fileMissing(arg):
+		case err == nil:
 			return a.seeded(space, n)
+		case known == nil:
+			return subject{}, fmt.Errorf("%s: a seed is a whole number that is not negative, such as %s:7", arg, space)
 		}
 	}
 	f, err := os.Open(arg)
