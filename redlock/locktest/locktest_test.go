@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -26,6 +27,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	flag.Set("test.parallel", "8") // most of them wait most of the time
 	code := m.Run()
 	shared.Stop()
 	os.Exit(code)
