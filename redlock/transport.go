@@ -243,7 +243,12 @@ func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c 
 // after what already waited.
 func (w *worker) work() {
 	growStack()
-	defer w.succeed()
+	ended := false // this worker, by itself: what is in w may be the next one's then
+	defer func() {
+		if !ended {
+			w.succeed()
+		}
+	}()
 	w.yield()
 	w.mu.Lock()
 	for w.lane.Ready() {
@@ -261,7 +266,7 @@ func (w *worker) work() {
 		w.yield()
 		w.mu.Lock()
 	}
-	w.running = false
+	w.running, ended = false, true
 	if w.idle != nil {
 		close(w.idle)
 	}
