@@ -36,7 +36,7 @@ type Search struct {
 	// shard of it finds the same breaks.
 	Shard, Shards int
 	// Flaws has the lock be the flawed one, with these faults. A break then counts
-	// only if the lock without them stands the same scenario.
+	// only if the same lock without them stands the scenario.
 	Flaws []string
 	// Bugs passes over breaks that an assumption explains which was not kept.
 	Bugs bool
@@ -270,7 +270,7 @@ func (h *hunt) judge(r *Runner, b *Break, v *Verdict) bool {
 	if len(h.Flaws) > 0 && len(violations) > 0 {
 		// Of a fault's doing is what does not break without it.
 		sc := b.Scenario
-		sc.Lock.Kind, sc.Lock.Flaws = "", nil
+		sc.Lock.Flaws = nil
 		if _, err := r.Run(sc); err != nil {
 			return false
 		}

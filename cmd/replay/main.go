@@ -168,7 +168,7 @@ or with the file that a red build has left: "replay run FILE".
 	root.SetHelpCommand(helpCommand())
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.mergeCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
-	root.AddCommand(a.tuneCommand(), a.measureCommand())
+	root.AddCommand(a.tuneCommand(), a.measureCommand(), a.flawsCommand())
 	root.AddCommand(topics()...)
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
