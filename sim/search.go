@@ -263,14 +263,18 @@ func (h *hunt) sampler(first uint64) (next func(i uint64) (sc Scenario, learn fu
 // judge says whether a run broke what the search is for, and which violation that
 // is. Afterwards v is gone.
 func (h *hunt) judge(r *Runner, b *Break, v *Verdict) bool {
+	if v.OK() {
+		return false
+	}
 	violations := slices.Clone(v.Violations)
+	sc := b.Scenario
+	sc.Lock.Flaws = nil
 	if h.Bugs {
-		violations = v.Bugs()
+		unmet := Assumptions(&sc) // what a fault assumes beyond that is its own
+		violations = slices.DeleteFunc(violations, func(x Violation) bool { return Explained(x.Invariant, unmet) })
 	}
 	if len(h.Flaws) > 0 && len(violations) > 0 {
 		// Of a fault's doing is what does not break without it.
-		sc := b.Scenario
-		sc.Lock.Flaws = nil
 		if _, err := r.Run(sc); err != nil {
 			return false
 		}

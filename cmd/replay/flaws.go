@@ -44,8 +44,8 @@ func (a *app) flawsCommand() *cobra.Command {
 		Long: `flaws searches for what breaks a lock with one fault, by search alone: no scenario is
 made for it. It counts the runs up to the first one in which a promise breaks that
 the same lock keeps without the fault, from several seeds on, and prints a table.
-Without a name it goes through all faults. It searches the space ` + flawsSpace + `, in which
-nothing breaks but by a fault of the lock, and another where that cannot show one.
+Without a name it goes through all faults. It searches the space ` + flawsSpace + `, for what no
+assumption explains, and another where nothing tame can show a fault.
 
 Exit status: 0 each was caught in at least half of the searches, or is one that is
 known not to be; 1 not so; 2 bad arguments; 4 a fault of the tool or the machine.`,
@@ -53,6 +53,14 @@ known not to be; 1 not so; 2 bad arguments; 4 a fault of the tool or the machine
   replay flaws extend-shortens no-truncation
   replay flaws --guided --starts 3 no-truncation`,
 		ValidArgs: flawNames(),
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if !slices.Contains(flawNames(), name) {
+					return fmt.Errorf("no flaw is called %q%s: there are %s", name, spell.Hint(name, flawNames()), strings.Join(flawNames(), ", "))
+				}
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.starts < 1:
@@ -65,11 +73,6 @@ known not to be; 1 not so; 2 bad arguments; 4 a fault of the tool or the machine
 			if f.space != "" {
 				if _, err := sim.FindSpace(f.space); err != nil {
 					return fmt.Errorf("--space: %w", err)
-				}
-			}
-			for _, name := range args {
-				if !slices.Contains(flawNames(), name) {
-					return fmt.Errorf("no flaw is called %q%s: there are %s", name, spell.Hint(name, flawNames()), strings.Join(flawNames(), ", "))
 				}
 			}
 			if len(args) == 0 {
@@ -163,7 +166,7 @@ func (a *app) hunt(ctx context.Context, name string, f flawsFlags, on func()) (*
 	}
 	for i := range f.starts {
 		first, runs := uint64(i+1)<<32, f.most
-		s := sim.Search{Space: sp, First: first, Seeds: f.most, Jobs: f.jobs, Guided: f.guided, Flaws: []string{name}}
+		s := sim.Search{Space: sp, First: first, Seeds: f.most, Jobs: f.jobs, Guided: f.guided, Flaws: []string{name}, Bugs: h.space == flawsSpace}
 		for b := range s.Run(ctx, sim.OnPanic(a.tellPanic)) {
 			if b.Err != nil {
 				return nil, fail(statusFault, "seed %d of %s with %s: %w", b.Seed, h.space, name, b.Err)
