@@ -61,7 +61,6 @@ func withCode(t *rapid.T, work func(p *sim.Process, lock *sim.Witness, key strin
 // deadline where it was.
 func extension(t *rapid.T, r *reached) {
 	percent := rapid.SliceOfN(rapid.IntRange(1, 120), 3, 3).Draw(t, "sleeps, in % of what remains")
-	shorter := rapid.SampledFrom([]time.Duration{1, 2, 3}).Draw(t, "TTL divided by")
 	extended, failed, late := false, false, false
 	_, v := withCode(t, func(p *sim.Process, lock *sim.Witness, key string, ttl time.Duration) string {
 		token, err := lock.Acquire(p.Context(), key, ttl)
@@ -73,7 +72,7 @@ func extension(t *rapid.T, r *reached) {
 				return ""
 			}
 			was := token.ValidUntil()
-			err := lock.TryExtend(p.Context(), key, token, max(ttl/shorter, 2*time.Millisecond))
+			err := lock.TryExtend(p.Context(), key, token, ttl)
 			is, now := token.ValidUntil(), p.Clock().Now()
 			switch {
 			case err == nil && (is.Before(was) || !now.Before(was) || !now.Before(is)):
