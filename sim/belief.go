@@ -54,6 +54,7 @@ func (p *Process) Holds(key string, until time.Time) {
 	owner, value := p.lastSet(key), int64(never)
 	if !until.IsZero() {
 		value = p.reading(until)
+		until = time.Unix(0, epoch+value)
 	}
 	e := Event{Kind: Extended, Key: p.text(key), Owner: owner, Value: value, Nth: milliseconds(time.Duration(p.ttl.Load()))}
 	if b := p.believed(key); b != nil && (owner == 0 || b.owner == owner) {

@@ -251,7 +251,7 @@ func (b *bubble) pass(to int64) bool {
 	b.wait()
 	b.mu.Lock()
 	b.asleep = false
-	fresh := b.fresher()
+	fresh := b.fresher() || b.w.failure != nil
 	b.mu.Unlock()
 	if fresh {
 		b.w.now, b.w.still = b.now(), 0
@@ -661,6 +661,7 @@ func (b *bubble) close() {
 		}
 	}
 	b.wait()
+	b.w.cleanUp()
 	time.Sleep(unwinding)
 	b.wait()
 }

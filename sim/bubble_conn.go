@@ -78,7 +78,9 @@ func (k *Keys) Do(req *redlock.Request) redlock.Reply {
 		if req.Op == redlock.OpAcquire {
 			k.asked(req)
 		}
-		w.note(&Event{Kind: Executed, Op: req.Op, Status: reply.Status, Client: int16(k.m.client), Node: int16(k.at), Proc: -1, Nth: k.m.nth, Key: key, Owner: owner, Value: when})
+		e := Event{Kind: Executed, Op: req.Op, Status: reply.Status, Client: int16(k.m.client), Node: int16(k.at), Proc: -1, Nth: k.m.nth, Key: key, Owner: owner, Value: when}
+		w.note(&e)
+		k.m.done = append(k.m.done, e)
 	}
 	if reply.Status == redlock.Done && node.Acquires(req.Op) {
 		if n.setBy == nil {
@@ -95,7 +97,9 @@ func (k *Keys) Mine(key string) bool {
 	return ok && by == k.m.client
 }
 
-// asked notes that a process has begun to ask for a key with this value.
+// asked notes that a process has begun to ask for a key with this value. Of code that
+// does so by itself nobody knows when it is done with an attempt that failed: that is for
+// a Witness to tell.
 func (k *Keys) asked(req *redlock.Request) {
 	b, p := k.w.bubble, k.m.conn.p
 	b.mu.Lock()
@@ -106,8 +110,10 @@ func (k *Keys) asked(req *redlock.Request) {
 	}
 	p.mine = append(p.mine, e)
 	p.ttl.Store(int64(req.TTL))
-	e.Key, e.Owner = b.realText(e.Key), b.realText(e.Owner)
-	k.w.note(&e)
+	if p.wants {
+		e.Key, e.Owner = b.realText(e.Key), b.realText(e.Owner)
+		k.w.note(&e)
+	}
 }
 
 // Addr is the address of a node for Process.Dial: a numeric one, so that nobody looks
@@ -343,7 +349,7 @@ func (w *world) sendBytes(s send) {
 	c, n := s.conn.p.c, s.conn.node
 	id := w.newMessage()
 	m := &w.msgs[id]
-	m.client, m.node, m.gen, m.to, m.conn, m.data = c.id, n, 0, nil, s.conn, s.data
+	m.client, m.node, m.gen, m.to, m.conn, m.data, m.done = c.id, n, 0, nil, s.conn, s.data, m.done[:0]
 	m.fill(w, nil)
 	if s.setup {
 		for len(c.setups) <= n {
@@ -396,7 +402,13 @@ func (w *world) serve(id int32) {
 // hearBytes gives a process what came back, or the end of its connection.
 func (w *world) hearBytes(m *message, refused bool) {
 	b, c := w.bubble, m.conn
-	w.note(&Event{Kind: Heard, Op: node.OpCommand, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth})
+	e := Event{Kind: Heard, Op: node.OpCommand, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth}
+	if w.note(&e); !refused {
+		for _, x := range m.done {
+			e.Op, e.Status, e.Key, e.Owner = x.Op, x.Status, x.Key, x.Owner
+			w.note(&e)
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {

@@ -19,8 +19,9 @@ type message struct {
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
 	conn         *conn  // over which it came: then there are bytes, and no requests
 	data         []byte
-	to           *call  // who waits for the reply to a loose one; nil: its lane does
-	parts        []part // in the order in which the node executes them
+	done         []Event // what of it was asked of a lock's keys
+	to           *call   // who waits for the reply to a loose one; nil: its lane does
+	parts        []part  // in the order in which the node executes them
 	replies      []redlock.Reply
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -21,21 +22,23 @@ type Workload func(p *Process)
 
 // A Process is one strand of a client's code. Its methods are for that strand.
 type Process struct {
-	c       *client
-	n       int // of its client, from 0
-	name    string
-	work    Workload
-	ctx     context.Context
-	end     context.CancelCauseFunc
-	stream  draw.Stream
-	drawn   map[string]uint64
-	beliefs []belief
-	held    int          // how often it has said that it holds a lock
-	ttl     atomic.Int64 // ns, of the acquire or extend under way, or the last
-	counted bool         // among those that have not returned
-	inOwn   bool         // the lock of LockedBy is being made
-	aside   int          // in a bubble: strands beside it, begun by its clock
-	mine    []Event      // in a bubble: its requests and beliefs, for lastSet and granted
+	c        *client
+	n        int // of its client, from 0
+	name     string
+	work     Workload
+	ctx      context.Context
+	end      context.CancelCauseFunc
+	stream   draw.Stream
+	drawn    map[string]uint64
+	beliefs  []belief
+	held     int          // how often it has said that it holds a lock
+	ttl      atomic.Int64 // ns, of the acquire or extend under way, or the last
+	counted  bool         // among those that have not returned
+	inOwn    bool         // the lock of LockedBy is being made
+	cleanups []func()
+	wants    bool    // it has had a Witness: its attempts to acquire are judged
+	aside    int     // in a bubble: strands beside it, begun by its clock
+	mine     []Event // in a bubble: its requests and beliefs, for lastSet and granted
 }
 
 func newProcess(c *client, name string, work Workload) *Process {
@@ -125,6 +128,64 @@ func (p *Process) Go(f Workload) {
 		return
 	}
 	p.c.w.process(p.c, p.c.nextName(), f)
+}
+
+// Fatalf ends the run: the code has found that something is wrong. It is reported, and
+// shrunk, as a panic is. In a bubble any goroutine may call it, and goes on; otherwise
+// it is a panic.
+func (p *Process) Fatalf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	b := p.c.w.bubble
+	if b == nil {
+		panic(text)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.w.failure == nil && !b.closed {
+		b.w.failure = b.w.panicked(p.c, p, text)
+	}
+	b.poke()
+}
+
+// Shared is one value for all processes of a run, by name. Make makes it for the first
+// that asks; in the next run there is another. In a bubble goroutines may race for what
+// it points to, which then needs its own mutex.
+func (p *Process) Shared(name string, make func() any) any {
+	w := p.c.w
+	if w.bubble != nil {
+		w.bubble.mu.Lock()
+		defer w.bubble.mu.Unlock()
+	}
+	x, ok := w.shared[name]
+	if !ok {
+		x = make()
+		if w.shared == nil {
+			w.shared = map[string]any{}
+		}
+		w.shared[name] = x
+	}
+	return x
+}
+
+// Cleanup has f called at the very end of the run, when nothing reaches the world any
+// more: to close what has goroutines of its own. The last f is called first.
+func (p *Process) Cleanup(f func()) {
+	if b := p.c.w.bubble; b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	p.cleanups = append(p.cleanups, f)
+}
+
+// cleanUp calls what Cleanup was given.
+func (w *world) cleanUp() {
+	for _, c := range w.clients[:len(w.sc.Clients)] {
+		for _, p := range c.procs {
+			for _, f := range slices.Backward(p.cleanups) {
+				f()
+			}
+		}
+	}
 }
 
 // Rand is a draw from [0, below) of the process's own: the nth draw with one

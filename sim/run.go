@@ -393,6 +393,7 @@ func (w *world) unwind() {
 		<-done
 		w.cur = nil
 	}
+	w.cleanUp()
 }
 
 // close ends the coroutines that are idle.

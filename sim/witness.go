@@ -82,6 +82,7 @@ func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
 // wants begins an Acquire.
 func (w *Witness) wants(key string, ttl time.Duration) {
 	w.p.forget(key)
+	w.p.wants = true
 	w.p.ttl.Store(int64(ttl))
 	w.note(Wanted, key, 0, 0, 0, nil)
 }

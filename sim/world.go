@@ -68,12 +68,14 @@ type world struct {
 	lastKey, lastOwner Text             // its texts
 
 	scheduler
+	shared map[string]any
 	bubble *bubble // it drives the run, in the place of the scheduler; nil: the scheduler does
 }
 
 // reset makes the world ready for a run of sc.
 func (w *world) reset(sc Scenario) {
 	w.sc, w.now, w.still, w.seq, w.bubble = sc, 0, 0, 0, nil
+	w.shared = nil
 	w.queue.Reset()
 	w.keys, w.effort = w.keys[:0], Effort{}
 	w.history.reset(sc)

@@ -32,7 +32,7 @@ func init() { // scripts call commands
 		"get": {2, false, (*server).get}, "mget": {-2, false, (*server).mget}, "getdel": {2, false, (*server).getdel},
 		"set": {-3, false, (*server).set}, "setnx": {3, false, (*server).setnx}, "getset": {3, false, (*server).getset},
 		"setex": {4, false, (*server).setex}, "psetex": {4, false, (*server).setex}, "mset": {-3, false, (*server).mset},
-		"append": {3, false, (*server).appendTo}, "strlen": {2, false, (*server).strlen},
+		"append": {3, false, (*server).appendTo}, "strlen": {2, false, (*server).strlen}, "getrange": {4, false, (*server).getrange},
 		"incr": {2, false, (*server).incr}, "decr": {2, false, (*server).incr}, "incrby": {3, false, (*server).incr}, "decrby": {3, false, (*server).incr},
 		"del": {-2, false, (*server).del}, "unlink": {-2, false, (*server).del}, "exists": {-2, false, (*server).exists},
 		"expire": {-3, false, (*server).expire}, "pexpire": {-3, false, (*server).expire}, "persist": {2, false, (*server).persist},
@@ -105,6 +105,29 @@ func (s *server) mget(args []string) any {
 func (s *server) strlen(args []string) any {
 	v, _, _ := s.keys.Get(args[1])
 	return int64(len(v))
+}
+
+// getrange: both ends count, and below 0 from the end.
+func (s *server) getrange(args []string) any {
+	from, err := strconv.Atoi(args[2])
+	to, err2 := strconv.Atoi(args[3])
+	if err != nil || err2 != nil {
+		return errNumber
+	}
+	v, _, _ := s.keys.Get(args[1])
+	if from < 0 && to < 0 && from > to {
+		return ""
+	}
+	if from < 0 {
+		from = max(0, from+len(v))
+	}
+	if to < 0 {
+		to = max(0, to+len(v))
+	}
+	if to = min(to, len(v)-1); from > to {
+		return ""
+	}
+	return v[from : to+1]
 }
 
 func (s *server) kind(args []string) any {

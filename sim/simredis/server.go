@@ -14,8 +14,12 @@ import (
 	"driftlock/sim"
 )
 
-// New returns the protocol of one node, for sim.Speaks.
-func New() sim.Protocol { return &server{} }
+// New returns the protocol of one node, for sim.Speaks. The log of go-redis is silent
+// from then on.
+func New() sim.Protocol {
+	silence()
+	return &server{}
+}
 
 // server is one node's side of its connections.
 type server struct {

@@ -50,7 +50,7 @@ var commands = []struct{ do, want string }{
 	{"get k", "<nil>"}, {"set k v", "OK"}, {"get k", "v"}, {"set k w nx", "<nil>"}, {"set k w xx get", "v"}, {"get k", "w"},
 	{"set n v px 0", "ERR invalid expire time in 'set' command"}, {"set n v px x", "ERR value is not an integer or out of range"},
 	{"set n v nx xx", "ERR syntax error"}, {"set n v px 100 nx", "OK"}, {"pttl n", "98"}, {"set n v2 keepttl", "OK"}, {"get n", "v2"},
-	{"pttl n", "92"}, {"ttl k", "-1"}, {"ttl none", "-2"}, {"exists k n none k", "3"}, {"strlen k", "1"}, {"append k xy", "3"}, {"get k", "wxy"},
+	{"pttl n", "92"}, {"ttl k", "-1"}, {"ttl none", "-2"}, {"exists k n none k", "3"}, {"strlen k", "1"}, {"getrange k 0 -1", "w"}, {"getrange k 1 5", ""}, {"getrange k -9 0", "w"}, {"getrange k -1 -2", ""}, {"append k xy", "3"}, {"get k", "wxy"},
 	{"expire k 10", "1"}, {"ttl k", "10"}, {"persist k", "1"}, {"ttl k", "-1"}, {"pexpire k 0", "1"}, {"get k", "<nil>"},
 	{"incr i", "1"}, {"incrby i 5", "6"}, {"decr i", "5"}, {"incr n", "ERR value is not an integer or out of range"},
 	{"mset a 1 b 2", "OK"}, {"mget a b c", "[1 2 <nil>]"}, {"del a b c", "2"}, {"setnx a 1", "1"}, {"setnx a 2", "0"}, {"getset a 3", "1"}, {"getdel a", "3"},

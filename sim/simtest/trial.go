@@ -149,6 +149,10 @@ func own(stack string) []string {
 			lines = lines[i:]
 			break
 		}
+		if strings.HasPrefix(l, "driftlock/sim.(*Process).Fatalf(") && len(lines) > i+2 { // it is no panic
+			lines = lines[i+2:]
+			break
+		}
 	}
 	for len(lines) > 2 && (strings.HasPrefix(lines[0], "panic(") || strings.HasPrefix(lines[0], "runtime.")) {
 		lines = lines[2:]

@@ -215,6 +215,9 @@ func (s *story) votes(b *broadcast) string {
 		return ""
 	}
 	yes := b.granted()
+	if len(yes) == 0 { // it was asked over a connection, of which this knows nothing
+		return ""
+	}
 	slices.Sort(yes)
 	return fmt.Sprintf(" by %s (%d of %d)", s.cast.nodes(yes), len(yes), len(s.cast.Nodes))
 }
