@@ -81,6 +81,11 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: needs %v, want %v", tt.name, got, tt.want)
 		}
 	}
+	uneven := plan(0, 0) // one node is fast: without slack it counts, with one node more it does not
+	uneven.NodeClocks = []Machine{{}, {}, {Rate: Within(10_000 * clock.PPM)}, {}, {}}
+	if without, with := uneven.Closed(0), uneven.Closed(1); math.Abs(without-0.01/1.01) > 1e-9 || with != 0 {
+		t.Errorf("one fast node: %v without slack, %v with", without, with)
+	}
 	if got := (Plan{}).Filled().TTL; got != clock.Duration(10*time.Second) {
 		t.Errorf("the default TTL is %v", got)
 	}

@@ -100,6 +100,35 @@ func TestCurveIsWhatBreaks(t *testing.T) {
 	}
 }
 
+// What a run needs is exact: with it the run holds, with two parts per billion less it
+// breaks. (With one less the lock's own rounding up to the nanosecond may save it.)
+func TestRequiredIsExact(t *testing.T) {
+	t.Parallel()
+	p := wide(60)
+	p.TTL = clock.Duration(7777 * time.Millisecond)
+	b := batch(t, p)
+	tried := 0
+	for i := range b.Runs {
+		need := b.Required(i)
+		if need < 2 {
+			continue
+		}
+		for _, f := range []sim.Factor{need, need - 2} {
+			v, err := sim.Test(p.Scenario(b.Plan.Seed+uint64(i), f.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if broke := !v.OK(); broke != (f < need) {
+				t.Errorf("seed %d needs %v; with %v it breaks: %v", b.Plan.Seed+uint64(i), need, f, broke)
+			}
+		}
+		tried++
+	}
+	if tried == 0 {
+		t.Error("no run needs a factor")
+	}
+}
+
 // A buffer moves the curve as a factor does: one batch serves for all.
 func TestCurveOfAnotherBuffer(t *testing.T) {
 	t.Parallel()
