@@ -31,6 +31,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
+	if cmd.Name() == "search" && unknown.GetSpecifiedName() == "seed" {
+		return fmt.Errorf("%w: search begins at --first; one seed alone is run SPACE:SEED, such as run drift-wide:24", err)
+	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	return fmt.Errorf("%w%s", err, spell.Hint(unknown.GetSpecifiedName(), known))

@@ -166,7 +166,11 @@ or with the file that a red build has left: "replay run FILE".
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand())
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", ".FlagUsagesWrapped 80 "))
+	root.SetUsageTemplate(strings.NewReplacer(
+		".FlagUsages ", ".FlagUsagesWrapped 80 ",
+		"{{rpad .CommandPath .CommandPathPadding}}", "{{rpad .Name .NamePadding}}", // of the topics
+		"Additional help topics:", "Additional help topics (replay help TOPIC):",
+	).Replace(root.UsageTemplate()))
 	root.AddCommand(a.runCommand(), a.searchCommand(), a.mergeCommand(), a.shrinkCommand(), a.scenariosCommand(), a.diffCommand())
 	root.AddCommand(a.tuneCommand(), a.measureCommand(), a.flawsCommand())
 	root.AddCommand(topics()...)

@@ -118,6 +118,9 @@ func (a *app) find(arg string) (subject, error) {
 		if which, err := matching(names(catalogue()), arg); err == nil && len(which) == 1 {
 			return a.catalogued(which[0])
 		}
+		if _, err := strconv.ParseUint(arg, 10, 64); err == nil {
+			return subject{}, fmt.Errorf("%s: a seed means something only in its space, such as drift-wide:%s", arg, arg)
+		}
 		return subject{}, fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
 			spell.Hint(arg, names(catalogue())), command(a.argv("scenarios")))
 	}

@@ -94,7 +94,7 @@ arguments or file; 4 a fault of the tool or the machine.`,
 	fl.StringVar(&f.expiry, "expiry", string(node.NonStrict), "when keys are gone: non-strict (up to 1ms early, newer Redis) or strict")
 	fl.StringVar(&f.plan.Factor, "factor", tune.Common, "the drift `factor` to judge beside the recommended one")
 	fl.StringVar(&f.target, "target", "0.0001", "the `probability` of a broken lease that you accept")
-	fl.StringVar(&f.confidence, "confidence", "0.95", "of the bounds")
+	fl.StringVar(&f.confidence, "confidence", "0.95", "confidence of the bounds that are told")
 	f.runs = defaultTuneRuns
 	fl.Var(&f.runs, "runs", "how `many` leases; of a sweep: for each place, 3000 unless given")
 	fl.Uint64Var(&f.plan.Seed, "seed", 1, "the first `seed`")
@@ -182,7 +182,9 @@ func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []strin
 		if err != nil {
 			return p, nil, fmt.Errorf("--measured: %w", err)
 		}
-		return p.Measured(r), append(r.Warnings(), "the clients are taken to be this well clocked too: measure from each machine"), nil
+		return p.Measured(r), append(r.Warnings(),
+			"the clients are taken to be this well clocked too: measure from each machine",
+			"how the clocks are corrected later was not measured: f = 0.001 is for slews of up to 500 ppm"), nil
 	}
 	var beware []string
 	if byHand {

@@ -3,16 +3,24 @@ package spell
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Hint is ` (did you mean "quorum"?)` if one of the known words is near
-// to the one that was written, and otherwise nothing.
+// to the one that was written, or is the only one that begins so, and otherwise
+// nothing.
 func Hint(word string, known []string) string {
 	best, near := "", min(len(word)/3+2, len(word))
 	for _, k := range known {
 		if d := distance(strings.ToLower(word), strings.ToLower(k), near); d < near {
 			best, near = k, d
+		}
+	}
+	if best == "" && len(word) > 2 {
+		begins := func(k string) bool { return strings.HasPrefix(k, word) }
+		if i := slices.IndexFunc(known, begins); i >= 0 && !slices.ContainsFunc(known[i+1:], begins) {
+			best = known[i]
 		}
 	}
 	if best == "" {

@@ -4,10 +4,12 @@ import "testing"
 
 func TestHint(t *testing.T) {
 	t.Parallel()
-	known := []string{"drift", "drift-wide", "canary", "b"}
+	known := []string{"drift", "drift-wide", "canary", "b", "exit-status", "exact-one", "exact-two"}
 	for word, want := range map[string]string{
 		"drfit":      ` (did you mean "drift"?)`,
 		"Drift-wid":  ` (did you mean "drift-wide"?)`,
+		"exit":       ` (did you mean "exit-status"?)`,
+		"exact":      "", // two begin so
 		"canaries":   ` (did you mean "canary"?)`,
 		"zookeeper":  "",
 		"x":          "",
