@@ -44,8 +44,10 @@ ordinary ones.
 With --records it goes to its end unless --stop is given, writes each break as it
 was found, and tells it in a line; breaks that are in the file already are passed
 over, and the exit status is of the new ones alone. Shards (--shard 1/4 to 4/4) make
-the runs of one search on several machines; merge joins their records. Before
-anything else 16 seeds of the canary, a space in which every lease breaks, must break.
+the runs of one search on several machines; merge joins their records.
+
+Before anything else 16 seeds of the canary, a space in which every lease breaks,
+must break: a search that cannot find a break would say nothing.
 
 ` + statusHelp,
 		Example: `  replay search
