@@ -10,6 +10,7 @@ import (
 	"driftlock/sim"
 	"driftlock/sim/draw"
 	"driftlock/sim/queue"
+	"driftlock/sim/simtest"
 )
 
 // ---- driftlock
@@ -17,6 +18,11 @@ import (
 type simulator struct{ *sim.Runner }
 
 func openSimulator(*testing.T) (simRunner, error) { return simulator{sim.NewRunner()}, nil }
+
+// openDriven is the same on the engine for goroutines, over the production transport.
+func openDriven(t *testing.T) (simRunner, error) {
+	return simulator{sim.NewRunner(simtest.InBubble(t))}, nil
+}
 
 func (s simulator) close() { s.Close() }
 
