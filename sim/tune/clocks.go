@@ -167,9 +167,9 @@ func (p *Plan) machines() []Machine {
 // and what the common 1 % would do, for the plan's other defaults.
 func PresetTable() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", "clocks", "drift", "needs f =", "this TTL", "f = "+Common, "what they are")
+	fmt.Fprintf(&b, "%-15s %-12s %-12s %-12s %-34s %s\n", "clocks", "drift", "needs f =", "this TTL", "f = "+Common, "what they are")
 	for _, row := range PresetRows() {
-		fmt.Fprintf(&b, "%-15s %-10s %-12s %-12s %-34s %s\n", row[0], row[1], row[2], row[3], row[4], row[5])
+		fmt.Fprintf(&b, "%-15s %-12s %-12s %-12s %-34s %s\n", row[0], row[1], row[2], row[3], row[4], row[5])
 	}
 	return b.String()
 }
