@@ -208,20 +208,6 @@ func (l *ledger) save() error {
 	return nil
 }
 
-// replace gives a file another text, or leaves it as it is.
-func replace(file string, text []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name()) // in vain if all goes well
-	_, err = next.Write(text)
-	if err = errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), file)
-}
-
 // recorded runs a search whose breaks are kept: each is told in a line.
 func (a *app) recorded(ctx context.Context, w *stream, s sim.Search, f searchFlags) error {
 	l, err := openLedger(&f, &s)

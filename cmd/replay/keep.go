@@ -62,6 +62,27 @@ func keepAs(name, ext string, fill func(io.Writer) error) (file string, err erro
 	}
 }
 
+// replace gives a file another text: the old or the new one is there whole. Behind a
+// link it is the file that the link leads to, and a device stays what it is.
+func replace(file string, text []byte) error {
+	if to, err := filepath.EvalSymlinks(file); err == nil {
+		file = to
+	}
+	if was, err := os.Stat(file); err == nil && !was.Mode().IsRegular() {
+		return fmt.Errorf("%s is no ordinary file", file)
+	}
+	next, err := os.CreateTemp(filepath.Dir(file), ".driftlock-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name()) // in vain if all goes well
+	_, err = next.Write(text)
+	if err = errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), file)
+}
+
 // interruptible is a file whose writing an interrupt ends, so that what is half
 // written can be taken away.
 type interruptible struct {

@@ -171,7 +171,7 @@ func (a *app) keepResult(r *measure.Result, file string) (string, error) {
 			return err
 		})
 	}
-	return file, replaceFile(file, text)
+	return file, replace(file, text)
 }
 
 // silence is for go-redis, which writes to standard error what its errors say too.

@@ -29,11 +29,11 @@ func (p *pictures) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.perfetto, "perfetto", "", "write the run to this `file` as a trace that https://ui.perfetto.dev opens")
 	cmd.MarkFlagFilename("html", "html")
 	cmd.MarkFlagFilename("perfetto", "json")
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return p.check(cmd) }
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error { return p.check(cmd, args) }
 }
 
 // check refuses what cannot be drawn before anything is run.
-func (p *pictures) check(cmd *cobra.Command) error {
+func (p *pictures) check(cmd *cobra.Command, args []string) error {
 	for _, x := range []struct{ flag, file string }{{"--html", p.html}, {"--perfetto", p.perfetto}} {
 		if x.file == "" {
 			continue
@@ -50,11 +50,25 @@ func (p *pictures) check(cmd *cobra.Command) error {
 		if d, err := os.Stat(x.file); err == nil && d.IsDir() {
 			return fmt.Errorf("%s %s: that is a folder; the name of a file is expected", x.flag, x.file)
 		}
+		for _, arg := range args {
+			if sameFile(arg, x.file) {
+				return fmt.Errorf("%s %s: that is what is run, and would be written over; name another file", x.flag, x.file)
+			}
+		}
 	}
 	if p.html != "" && filepath.Clean(p.html) == filepath.Clean(p.perfetto) {
 		return errors.New("--html and --perfetto name the same file")
 	}
 	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }
 
 // one refuses pictures of several runs.

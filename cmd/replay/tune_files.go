@@ -115,23 +115,8 @@ func (f *folder) write(name string, make func() ([]byte, error)) {
 	if b, f.err = make(); f.err != nil {
 		return
 	}
-	f.err = replaceFile(filepath.Join(f.path, name), b)
+	f.err = replace(filepath.Join(f.path, name), b)
 	f.names = append(f.names, name)
-}
-
-// replaceFile writes a file, over one of that name: the old or the new text is there
-// whole.
-func replaceFile(name string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(name), ".driftlock-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(text)
-	if err := errors.Join(err, temp.Close(), os.Chmod(temp.Name(), 0o644)); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), name)
 }
 
 func (f *folder) figures(list []plot.Figure) {

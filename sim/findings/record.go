@@ -162,30 +162,50 @@ func (r *Records) Text() (text []byte) {
 	return text
 }
 
+// maxLine is more than any line of records has: a device that never ends does not fill
+// the memory.
+const maxLine = 1 << 20
+
 // Read reads records. Name is what the file is called in errors. A last line that
 // was cut off, as when a machine went down in the midst of writing, is passed over.
+// One that is whole but for its end of line counts.
 func Read(r io.Reader, name string) (*Records, error) {
 	all := &Records{}
-	in := bufio.NewReader(r)
+	in := bufio.NewReaderSize(r, maxLine)
 	for n := 1; ; n++ {
-		text, err := in.ReadBytes('\n')
-		if err == io.EOF {
-			return all, nil // what has no end of line was cut off
-		}
-		if err != nil {
+		text, err := in.ReadSlice('\n')
+		switch {
+		case err == bufio.ErrBufferFull:
+			return nil, fmt.Errorf("%s, line %d: longer than %d bytes: not a record of a search (they are written by replay search --records)", name, n, maxLine)
+		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
-			continue
+		last := err == io.EOF
+		if len(bytes.TrimSpace(text)) > 0 {
+			var l line
+			switch err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); {
+			case err == nil:
+				err = all.take(l)
+				if err != nil {
+					return nil, fmt.Errorf("%s, line %d: %w", name, n, err)
+				}
+			case !last || !cutOff(text):
+				return nil, fmt.Errorf("%s, line %d: not a record of a search (they are written by replay search --records): %w", name, n, err)
+			}
 		}
-		var l line
-		if err := json.Unmarshal(text, &l, json.RejectUnknownMembers(true)); err != nil {
-			return nil, fmt.Errorf("%s, line %d: not a record of a search (they are written by replay search --records): %w", name, n, err)
-		}
-		if err := all.take(l); err != nil {
-			return nil, fmt.Errorf("%s, line %d: %w", name, n, err)
+		if last {
+			return all, nil
 		}
 	}
+}
+
+// cutOff says that a text may be the beginning of a record. What is none is somebody's
+// file, and not to be written over.
+func cutOff(text []byte) bool {
+	return slices.ContainsFunc([]string{`{"break":{`, `{"sum":{`}, func(begin string) bool {
+		n := min(len(begin), len(text))
+		return string(text[:n]) == begin[:n]
+	})
 }
 
 func (r *Records) take(l line) error {
@@ -207,11 +227,17 @@ func (r *Records) take(l line) error {
 	return nil
 }
 
+// maxShards is how many machines may share a search.
+const maxShards = 10_000
+
 // Shard reads "2/4": the second of four.
 func Shard(text string) (i, n int, err error) {
 	var rest string
 	if k, err := fmt.Sscanf(text+"\n", "%d/%d%s", &i, &n, &rest); k != 2 || i < 1 || i > n || err == nil || text != fmt.Sprintf("%d/%d", i, n) {
 		return 0, 0, fmt.Errorf("%q: is written i/n, from 1/n to n/n", text)
+	}
+	if n > maxShards {
+		return 0, 0, fmt.Errorf("%q: must be one of at most %d", text, maxShards)
 	}
 	return i, n, nil
 }

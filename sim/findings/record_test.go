@@ -91,11 +91,52 @@ func TestReadsWhatItWrites(t *testing.T) {
 	}
 }
 
+// TestReadsTheLastLine: a whole one counts without its end of line, and what was never
+// a record is refused, since a search would write over it.
+func TestReadsTheLastLine(t *testing.T) {
+	t.Parallel()
+	sum := strings.TrimSpace(string((&Records{Sums: []Sum{of("", 3)}}).Text()))
+	for text, want := range map[string]string{
+		"":                                "0 true",
+		sum:                               "1 true",
+		sum[:len(sum)-1]:                  "0 true",
+		sum + "\n{":                       "1 true",
+		"precious":                        "0 false",
+		"{}":                              "0 false",
+		"null":                            "0 false",
+		`{"version":1`:                    "0 false",
+		sum + "\nprecious":                "0 false",
+		strings.Repeat("\x00", maxLine+1): "0 false",
+	} {
+		r, err := Read(strings.NewReader(text), "f")
+		n := 0
+		if err == nil {
+			n = len(r.Sums)
+		}
+		if got := fmt.Sprint(n, err == nil); got != want {
+			t.Errorf("%.40q: %s (%v), want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestReadEnds: of a device that never ends it reads no more than a line.
+func TestReadEnds(t *testing.T) {
+	t.Parallel()
+	if _, err := Read(zeros{}, "/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero, line 1: longer than") {
+		t.Error(err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
 func TestShard(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"1/1": "1 1 true", "2/4": "2 4 true", "10/10": "10 10 true",
 		"": "0 0 false", "0/4": "0 0 false", "5/4": "0 0 false", "1/4x": "0 0 false", "1/": "0 0 false", "-1/4": "0 0 false", " 1/4": "0 0 false", "01/4": "0 0 false", "1/4 ": "0 0 false", "1/4/2": "0 0 false",
+		"9/10000": "9 10000 true", "1/9000000000000000000": "0 0 false",
 	} {
 		i, n, err := Shard(text)
 		if got := fmt.Sprint(i, n, err == nil); got != want {
