@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"driftlock/internal/servers"
 )
 
 var chaosFor = flag.Duration("chaos", 2*time.Second, "how long TestChaos plays havoc with real servers")
@@ -32,10 +34,10 @@ func TestChaos(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	servers := startServers(t, systemRedis(), 5, "--appendonly", "yes", "--appendfsync", "always")
+	servers := startServers(t, servers.Redis, 5, "--appendonly", "yes", "--appendfsync", "always")
 	var proxies []*proxy
 	for _, s := range servers {
-		proxies = append(proxies, startProxy(t, s.addr))
+		proxies = append(proxies, startProxy(t, s.Addr))
 	}
 	c := castOver(t, servers, proxies)
 	ctx, cancel := context.WithTimeout(bg, *chaosFor)

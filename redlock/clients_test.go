@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -14,9 +16,9 @@ import (
 // the truth about a release, and it leaves nothing behind.
 func TestRealOddClients(t *testing.T) {
 	t.Parallel()
-	servers := startServers(t, systemRedis(), 3)
+	servers := startServers(t, servers.Redis, 3)
 	plain := func(f func(*redis.Options)) func(t *testing.T, s *server) redis.UniversalClient {
-		return func(t *testing.T, s *server) redis.UniversalClient { return clientOf(t, s.addr, f) }
+		return func(t *testing.T, s *server) redis.UniversalClient { return clientOf(t, s.Addr, f) }
 	}
 	ringOf := func(t *testing.T, addrs map[string]string) redis.UniversalClient {
 		r := redis.NewRing(&redis.RingOptions{Addrs: addrs})
@@ -41,10 +43,10 @@ func TestRealOddClients(t *testing.T) {
 		{"one connection", plain(func(o *redis.Options) { o.PoolSize = 1 })},
 		{"context timeouts, RESP2", plain(func(o *redis.Options) { o.ContextTimeoutEnabled, o.Protocol = true, 2 })},
 		{"stack of connections", plain(func(o *redis.Options) { o.PoolFIFO, o.MaxIdleConns, o.ConnMaxLifetime = true, 1, ms })},
-		{"ring of one", func(t *testing.T, s *server) redis.UniversalClient { return ringOf(t, map[string]string{"a": s.addr}) }},
+		{"ring of one", func(t *testing.T, s *server) redis.UniversalClient { return ringOf(t, map[string]string{"a": s.Addr}) }},
 		{"wrapper", func(t *testing.T, s *server) redis.UniversalClient { return wrapper{s.client()} }},
 		{"universal", func(t *testing.T, s *server) redis.UniversalClient {
-			u := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{s.addr}})
+			u := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{s.Addr}})
 			t.Cleanup(func() { u.Close() })
 			return u
 		}},
@@ -120,7 +122,7 @@ func TestRealOddClients(t *testing.T) {
 // has several: that is no sign that it has.
 func TestRedisNodeOverAutoPipeliner(t *testing.T) {
 	t.Parallel()
-	p, err := startServers(t, systemRedis(), 1)[0].client().AutoPipeline()
+	p, err := startServers(t, servers.Redis, 1)[0].client().AutoPipeline()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
+
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 )
@@ -43,10 +45,9 @@ func TestRedisNode(t *testing.T) {
 		t.Parallel()
 		f(t, clientOf(t, miniredis.RunT(t).Addr()))
 	})
-	for _, kind := range append([]serverKind{systemRedis()}, newerServers()...) {
-		t.Run(kind.name, func(t *testing.T) {
+	for _, kind := range redisKinds {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			kind.need(t)
 			t.Run("client", func(t *testing.T) {
 				t.Parallel()
 				f(t, startServers(t, kind, 1)[0].client())
@@ -64,7 +65,7 @@ func TestRedisNode(t *testing.T) {
 			t.Run("ring", func(t *testing.T) {
 				t.Parallel()
 				ss := startServers(t, kind, 2)
-				ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": ss[0].addr, "b": ss[1].addr}})
+				ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": ss[0].Addr, "b": ss[1].Addr}})
 				t.Cleanup(func() { ring.Close() })
 				f(t, ring)
 			})
@@ -227,14 +228,14 @@ func (c countCommands) String() string {
 func TestRedisNodeFindsItsWay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		kind         serverKind
+		kind         servers.Kind
 		first, later string
 	}{
-		{systemRedis(), "delex 1, delifeq 1, set 1", "eval 1, evalsha 5, set 4"},
-		{newerServers()[0], "delex 1, delifeq 1, set 1", "delex 5, set 4"},
-		{newerServers()[1], "delex 1, delifeq 1, set 1", "delifeq 5, set 4"},
+		{servers.Redis, "delex 1, delifeq 1, set 1", "eval 1, evalsha 5, set 4"},
+		{servers.NewerRedis, "delex 1, delifeq 1, set 1", "delex 5, set 4"},
+		{servers.NewerValkey, "delex 1, delifeq 1, set 1", "delifeq 5, set 4"},
 	} {
-		t.Run(c.kind.name, func(t *testing.T) {
+		t.Run(string(c.kind), func(t *testing.T) {
 			t.Parallel()
 			client := startServers(t, c.kind, 1)[0].client()
 			count := countCommands{}
@@ -263,7 +264,7 @@ func TestRedisNodeFindsItsWay(t *testing.T) {
 // Scripts flushed and a server exchanged for an older one cost a round trip, no more.
 func TestRedisNodeLosesItsWay(t *testing.T) {
 	t.Parallel()
-	client := startServers(t, systemRedis(), 1)[0].client()
+	client := startServers(t, servers.Redis, 1)[0].client()
 	n := RedisNode(client).(*redisNode)
 	for _, deleter := range []way{byScript, byDelex, byDelifeq} {
 		n.deleter.Store(uint32(deleter))
@@ -283,8 +284,8 @@ func TestRedisNodeLosesItsWay(t *testing.T) {
 }
 
 func TestRedisNodeWithoutPermission(t *testing.T) {
-	for _, kind := range append([]serverKind{systemRedis()}, newerServers()...) {
-		t.Run(kind.name, func(t *testing.T) {
+	for _, kind := range redisKinds {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			s := startServers(t, kind, 1)[0]
 			admin := s.client()
@@ -342,7 +343,7 @@ func TestRedisNodeWithoutPermission(t *testing.T) {
 // What is not answered says whether it was sent.
 func TestRedisNodeErrors(t *testing.T) {
 	t.Parallel()
-	s := startServers(t, systemRedis(), 1)[0]
+	s := startServers(t, servers.Redis, 1)[0]
 	hasty := func(o *redis.Options) {
 		o.DialTimeout, o.ReadTimeout, o.PoolTimeout, o.PoolSize = 200*ms, 200*ms, 50*ms, 1
 	}
@@ -357,7 +358,9 @@ func TestRedisNodeErrors(t *testing.T) {
 		}
 	}
 	t.Run("nobody listens", func(t *testing.T) {
-		both(t, RedisNode(clientOf(t, freeAddr(t), hasty)), ErrUnsent, ErrNoAnswer)
+		dead := startServers(t, servers.Redis, 1)[0]
+		dead.kill()
+		both(t, RedisNode(dead.client(hasty)), ErrUnsent, ErrNoAnswer)
 	})
 	t.Run("client closed", func(t *testing.T) {
 		c := s.client()
@@ -500,7 +503,7 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 	}
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		c := startServers(t, systemRedis(), 1)[0].client()
+		c := startServers(t, servers.Redis, 1)[0].client()
 		n := RedisNode(c)
 		do(n, ask("first", "+a", time.Minute)) // no probe after it
 		count := countCommands{}
@@ -519,7 +522,7 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 	})
 	t.Run("cluster", func(t *testing.T) { // a plain client of a server that wants keys of one slot
 		t.Parallel()
-		s := startServers(t, systemRedis(), 1, "--cluster-enabled", "yes")[0]
+		s := startServers(t, servers.Redis, 1, "--cluster-enabled", "yes")[0]
 		s.oneNodeCluster()
 		c := s.client()
 		n := RedisNode(c).(*redisNode)
@@ -533,7 +536,7 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 	})
 	t.Run("one key twice", func(t *testing.T) {
 		t.Parallel()
-		c := startServers(t, systemRedis(), 1)[0].client()
+		c := startServers(t, servers.Redis, 1)[0].client()
 		n := RedisNode(c).(*redisNode)
 		n.deleter.Store(uint32(byScript)) // no probe
 		prepare(t, c)
@@ -546,7 +549,7 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 	})
 	t.Run("without mget", func(t *testing.T) {
 		t.Parallel()
-		s := startServers(t, systemRedis(), 1)[0]
+		s := startServers(t, servers.Redis, 1)[0]
 		admin := s.client()
 		admin.Do(bg, "acl", "setuser", "u", "on", ">p", "~*", "+set", "+get", "+del", "+pexpire", "+eval", "+evalsha")
 		c := s.client(func(o *redis.Options) { o.Username, o.Password = "u", "p" })
@@ -561,7 +564,7 @@ func TestRedisNodeReleasesInBulk(t *testing.T) {
 	})
 	t.Run("one key not permitted", func(t *testing.T) {
 		t.Parallel()
-		s := startServers(t, systemRedis(), 1)[0]
+		s := startServers(t, servers.Redis, 1)[0]
 		admin := s.client()
 		prepare(t, admin)
 		admin.Do(bg, "acl", "setuser", "u", "on", ">p", "~a*", "+@all")

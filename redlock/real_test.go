@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
+
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -37,7 +39,7 @@ const (
 // newCast starts five servers. Their clients have go-redis' defaults but for options.
 func newCast(t *testing.T, options ...func(*redis.Options)) *cast {
 	t.Helper()
-	return castOver(t, startServers(t, systemRedis(), 5), nil, options...)
+	return castOver(t, startServers(t, servers.Redis, 5), nil, options...)
 }
 
 // castOver makes the lock over servers, through proxies where there are any.
@@ -46,7 +48,7 @@ func castOver(t *testing.T, servers []*server, proxies []*proxy, options ...func
 	c := &cast{t: t, servers: servers}
 	var locks []*Lock
 	for i, s := range servers {
-		addr := s.addr
+		addr := s.Addr
 		if i < len(proxies) {
 			addr = proxies[i].addr()
 		}
@@ -126,7 +128,7 @@ func (c *cast) tidy() {
 		left = ""
 		for i, d := range clients {
 			if keys := d.Keys(bg, "*").Val(); len(keys) > 0 {
-				left += fmt.Sprintf("%s has %q ", c.servers[i].addr, keys)
+				left += fmt.Sprintf("%s has %q ", c.servers[i].Addr, keys)
 			}
 		}
 		return left == ""
@@ -137,7 +139,7 @@ func (c *cast) tidy() {
 func (c *cast) direct() []*redis.Client {
 	var out []*redis.Client
 	for _, s := range c.servers {
-		if s.cmd != nil {
+		if s.Running() {
 			out = append(out, s.client())
 		}
 	}
@@ -277,7 +279,7 @@ func TestRealAllDown(t *testing.T) {
 		}
 		named := 0
 		for _, s := range c.servers {
-			if strings.Contains(err.Error(), s.addr+": ") {
+			if strings.Contains(err.Error(), s.Addr+": ") {
 				named++
 			}
 		}
@@ -446,10 +448,10 @@ func TestRealServersThatRefuse(t *testing.T) {
 
 func proxiedCast(t *testing.T) (*cast, []*proxy) {
 	t.Helper()
-	servers := startServers(t, systemRedis(), 5)
+	servers := startServers(t, servers.Redis, 5)
 	var proxies []*proxy
 	for _, s := range servers {
-		proxies = append(proxies, startProxy(t, s.addr))
+		proxies = append(proxies, startProxy(t, s.Addr))
 	}
 	return castOver(t, servers, proxies), proxies
 }
@@ -489,10 +491,10 @@ func TestRealBrokenAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			servers := startServers(t, systemRedis(), 5)
+			servers := startServers(t, servers.Redis, 5)
 			var proxies []*proxy
 			for _, s := range servers {
-				proxies = append(proxies, startProxy(t, s.addr))
+				proxies = append(proxies, startProxy(t, s.Addr))
 			}
 			c := castOver(t, servers, proxies, func(o *redis.Options) { o.ReadTimeout, o.DialerRetries = 300*ms, 1 })
 			c.cycle()

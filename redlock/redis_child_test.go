@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"driftlock/redlock/internal/child"
+	"driftlock/internal/child"
+	"driftlock/internal/servers"
 )
 
 // A test process that is killed leaves no server behind, not even a stopped one.
 func TestServersEndWithTheirTest(t *testing.T) {
 	const env, mark = "DRIFTLOCK_TEST_CHILD", "servers: "
 	if os.Getenv(env) != "" {
-		servers := startServers(t, systemRedis(), 2)
+		servers := startServers(t, servers.Redis, 2)
 		servers[1].pause()
-		fmt.Println(mark + servers[0].addr + " " + servers[1].addr)
+		fmt.Println(mark + servers[0].Addr + " " + servers[1].Addr)
 		time.Sleep(time.Minute) // until it is killed
 		return
 	}
@@ -28,7 +29,7 @@ func TestServersEndWithTheirTest(t *testing.T) {
 		t.Skip("only Linux ends a child with its parent")
 	}
 	t.Parallel()
-	systemRedis().need(t)
+	servers.New(t, servers.Redis) // skips the test if there is none
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), env+"=1")
 	out, err := cmd.StdoutPipe()

@@ -1,19 +1,14 @@
 package redlock
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"driftlock/redlock/internal/child"
+	"driftlock/internal/servers"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,152 +16,46 @@ import (
 // Real servers, each a process of its own on a free port of the loopback, stopped
 // when its test ends.
 
-// A serverKind is a server program to test with.
-type serverKind struct {
-	name    string
-	path    string
-	missing string // why there is none
-}
+// redisKinds are the servers that a node must work on.
+var redisKinds = []servers.Kind{servers.Redis, servers.NewerRedis, servers.NewerValkey}
 
-// systemRedis is the redis-server on the PATH.
-func systemRedis() serverKind {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		return serverKind{name: "redis", missing: "no redis-server on the PATH"}
-	}
-	return serverKind{name: "redis", path: path}
-}
-
-// newerServers are those in the folder DRIFTLOCK_NEWER.
-func newerServers() []serverKind {
-	var kinds []serverKind
-	for _, name := range []string{"redis-server", "valkey-server"} {
-		k := serverKind{name: "newer-" + name}
-		if dir := os.Getenv("DRIFTLOCK_NEWER"); dir == "" {
-			k.missing = "DRIFTLOCK_NEWER names no folder with a newer " + name
-		} else if k.path = filepath.Join(dir, name); exec.Command(k.path, "--version").Run() != nil {
-			k.missing = "no " + k.path + " that runs"
-		}
-		kinds = append(kinds, k)
-	}
-	return kinds
-}
-
-// need skips the test if there is no such server, or fails it if DRIFTLOCK_REQUIRE
-// demands one.
-func (k serverKind) need(t testing.TB) {
-	t.Helper()
-	if k.missing == "" {
-		return
-	}
-	if slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), "redis") && k.name == "redis" {
-		t.Fatalf("DRIFTLOCK_REQUIRE=redis: %s", k.missing)
-	}
-	t.Skip(k.missing)
-}
-
-// A server is one process; nil while it is killed.
+// A server is one process, or none while it is killed.
 type server struct {
-	t    testing.TB
-	kind serverKind
-	addr string
-	dir  string
-	args []string
-	cmd  *exec.Cmd
+	*servers.Server
+	t testing.TB
 }
 
 // startServers starts n servers with no persistence but what args say.
-func startServers(t testing.TB, kind serverKind, n int, args ...string) []*server {
+func startServers(t testing.TB, kind servers.Kind, n int, args ...string) []*server {
 	t.Helper()
-	kind.need(t)
-	var servers []*server
+	var all []*server
 	for range n {
-		s := &server{t: t, kind: kind, dir: t.TempDir(), args: args}
-		s.start()
-		servers = append(servers, s)
+		all = append(all, &server{servers.New(t, kind, args...), t})
 	}
-	t.Cleanup(func() {
-		for _, s := range servers {
-			s.kill()
-		}
-	})
-	return servers
+	return all
 }
 
-// start starts the server and waits until it accepts connections. The first time it
-// looks for a free port, which another may take before the server does.
+// start starts the server again where it was.
 func (s *server) start() {
 	s.t.Helper()
-	for range 10 {
-		addr := s.addr
-		if addr == "" {
-			addr = freeAddr(s.t)
-		}
-		if s.run(addr) {
-			s.addr = addr
-			return
-		}
-	}
-	s.t.Fatalf("%s does not start on %q", s.kind.path, s.addr)
-}
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func (s *server) run(addr string) bool {
-	s.t.Helper()
-	_, port, _ := net.SplitHostPort(addr)
-	args := append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
-		"--logfile", "", "--daemonize", "no"}, s.args...)
-	cmd := exec.Command(s.kind.path, args...)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
+	if err := s.Run(); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := child.Start(cmd); err != nil {
-		s.t.Fatalf("%s: %v", s.kind.path, err)
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if strings.Contains(lines.Text(), "Ready to accept connections") {
-			go func() { // so that the server can go on logging; ends with it
-				for lines.Scan() {
-				}
-			}()
-			s.cmd = cmd
-			return true
-		}
-	}
-	cmd.Wait()
-	return false
 }
 
-// kill kills the process, as a crash would, and waits for its end.
-func (s *server) kill() {
-	if s.cmd != nil {
-		s.cmd.Process.Kill() // also ends a stopped process
-		s.cmd.Wait()
-		s.cmd = nil
-	}
-}
+// kill ends the process as a crash would, a stopped one too.
+func (s *server) kill() { s.Kill() }
 
 func (s *server) signal(sig os.Signal) {
 	s.t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.Signal(sig); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // client returns a client for the server, closed when the test ends.
 func (s *server) client(opts ...func(*redis.Options)) *redis.Client {
-	return clientOf(s.t, s.addr, opts...)
+	return clientOf(s.t, s.Addr, opts...)
 }
 
 func clientOf(t testing.TB, addr string, opts ...func(*redis.Options)) *redis.Client {
@@ -215,9 +104,9 @@ func (s *server) oneNodeCluster() *redis.ClusterClient {
 	eventually(s.t, 10*time.Second, "cluster ok", func() bool {
 		return strings.Contains(c.ClusterInfo(ctx).Val(), "cluster_state:ok")
 	})
-	cc := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.addr}})
+	cc := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.Addr}})
 	s.t.Cleanup(func() { cc.Close() })
 	return cc
 }
 
-func (s *server) String() string { return fmt.Sprintf("%s at %s", s.kind.name, s.addr) }
+func (s *server) String() string { return fmt.Sprintf("%s at %s", s.Kind, s.Addr) }

@@ -6,14 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
+
 	"github.com/redis/go-redis/v9"
 )
 
 // A server under two names is found out and counts once.
 func TestRunIDCheck(t *testing.T) {
 	t.Parallel()
-	ss := startServers(t, systemRedis(), 2)
-	alias := strings.Replace(ss[1].addr, "127.0.0.1", "localhost", 1)
+	ss := startServers(t, servers.Redis, 2)
+	alias := strings.Replace(ss[1].Addr, "127.0.0.1", "localhost", 1)
 	locks := []*Lock{NewLock(ss[0].client()), NewLock(ss[1].client()), NewLock(clientOf(t, alias))}
 
 	l := NewDistributedLock(locks, WithRunIDCheck())
@@ -57,10 +59,10 @@ func TestRunIDCheck(t *testing.T) {
 // A server that does not answer who it is is asked again.
 func TestRunIDCheckAsksAgain(t *testing.T) {
 	t.Parallel()
-	s := startServers(t, systemRedis(), 1)[0]
+	s := startServers(t, servers.Redis, 1)[0]
 	c := s.client(func(o *redis.Options) { o.DialerRetries = 1 })
 	n := checked([]Node{RedisNode(c)})[0]
-	if n.Name() != s.addr {
+	if n.Name() != s.Addr {
 		t.Error(n.Name())
 	}
 	s.kill()

@@ -33,7 +33,7 @@ type fenceSide struct {
 }
 
 // fenced measures acquire.
-func (b *lockBench) fenced(s *servers) ([]row, error) {
+func (b *lockBench) fenced(s farm) ([]row, error) {
 	sides := []*fenceSide{{name: "unfenced"}, {name: "fenced", opts: []redlock.Option{redlock.WithFencing()}}}
 	for _, side := range sides {
 		clients := s.clients(0)
@@ -72,7 +72,7 @@ func (b *lockBench) fenced(s *servers) ([]row, error) {
 	}
 	var rows []row
 	for i, side := range sides {
-		r := row{Table: "lock-fenced", Name: side.name, Nodes: len(s.addr), P50: median(side.p50s), P99: median(side.p99s), Allocs: median(side.costs),
+		r := row{Table: "lock-fenced", Name: side.name, Nodes: len(s), P50: median(side.p50s), P99: median(side.p99s), Allocs: median(side.costs),
 			Cycles: b.rounds * fenceTurns * fenceShots, Orphans: found[side.name], Ratio: 1}
 		if i > 0 {
 			r.Ratio = median(ratios)

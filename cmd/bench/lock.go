@@ -117,7 +117,7 @@ type team struct {
 	failed   atomic.Int64
 }
 
-func open(s *servers, c contender, timeout, ttl time.Duration) (*team, error) {
+func open(s farm, c contender, timeout, ttl time.Duration) (*team, error) {
 	t := &team{contender: c, clients: s.clients(timeout)}
 	var err error
 	if t.session, err = c.open(t.clients, ttl); err != nil {
@@ -169,7 +169,7 @@ func (b *lockBench) keys(t *team, n int) []string {
 }
 
 // free measures locks that nobody else wants.
-func (b *lockBench) free(table string, s *servers, cs []contender, rounds int) ([]row, error) {
+func (b *lockBench) free(table string, s farm, cs []contender, rounds int) ([]row, error) {
 	type samples struct{ p50, p99, c1, c8, c64, allocs []float64 }
 	rows, all, teams := make([]row, len(cs)), make([]samples, len(cs)), make([]*team, len(cs))
 	for i, c := range cs {
@@ -181,7 +181,7 @@ func (b *lockBench) free(table string, s *servers, cs []contender, rounds int) (
 		if err := t.grow(64); err != nil {
 			return nil, err
 		}
-		rows[i], teams[i] = row{Table: table, Name: c.name, Nodes: len(s.addr)}, t
+		rows[i], teams[i] = row{Table: table, Name: c.name, Nodes: len(s)}, t
 		for _, n := range []int{1, 8, 64} { // opens connections and loads scripts
 			b.several(t, n, spell/4)
 		}
@@ -278,7 +278,7 @@ func (b *lockBench) several(t *team, n int, d time.Duration) int {
 }
 
 // contended has 8 goroutines want one key, each holding it for a millisecond.
-func (b *lockBench) contended(s *servers) ([]row, error) {
+func (b *lockBench) contended(s farm) ([]row, error) {
 	const n, hold, whole = 8, time.Millisecond, 800 * time.Millisecond
 	var rows []row
 	for _, c := range contenders {
@@ -321,7 +321,7 @@ func (b *lockBench) contended(s *servers) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, row{Table: "lock-contended", Name: c.name, Nodes: len(s.addr), P50: quantile(waits, 0.5), P99: quantile(waits, 0.99),
+		rows = append(rows, row{Table: "lock-contended", Name: c.name, Nodes: len(s), P50: quantile(waits, 0.5), P99: quantile(waits, 0.99),
 			Cycles8: float64(len(waits)) / whole.Seconds(), Cycles: len(waits), Orphans: left[c.name], Fairness: fairness(got)})
 		t.close()
 	}
@@ -343,7 +343,7 @@ func fairness(got []int) float64 {
 
 // stopped times acquire before and while one of the nodes is stopped, and looks at
 // what is left after it went on.
-func (b *lockBench) stopped(s *servers) ([]row, error) {
+func (b *lockBench) stopped(s farm) ([]row, error) {
 	var rows []row
 	for _, c := range contenders {
 		if c.name == "sockets" {
@@ -359,7 +359,7 @@ func (b *lockBench) stopped(s *servers) ([]row, error) {
 	return rows, nil
 }
 
-func (b *lockBench) stoppedOne(s *servers, c contender) (row, error) {
+func (b *lockBench) stoppedOne(s farm, c contender) (row, error) {
 	t, err := open(s, c, tight, time.Minute)
 	if err != nil {
 		return row{}, err
@@ -385,7 +385,7 @@ func (b *lockBench) stoppedOne(s *servers, c contender) (row, error) {
 	if err != nil {
 		return row{}, err
 	}
-	return row{Table: "lock-one-node-stopped", Name: c.name, Nodes: len(s.addr), P50: quantile(shots, 0.5), P99: quantile(shots, 0.99),
+	return row{Table: "lock-one-node-stopped", Name: c.name, Nodes: len(s), P50: quantile(shots, 0.5), P99: quantile(shots, 0.99),
 		Cycles1: float64(len(shots)) / (5 * spell).Seconds(), Cycles: len(shots), Orphans: left[c.name], Healthy: quantile(healthy, 0.5), Stuck: max(0, stuck-before)}, nil
 }
 

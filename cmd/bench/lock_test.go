@@ -3,22 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"driftlock/internal/servers"
 )
 
 // One object a row, with the fields by which a program reads it. What driftlock promises
 // whatever the machine is busy with holds in it.
 func TestLockJSON(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), "redis") {
-			t.Fatal("DRIFTLOCK_REQUIRE=redis: ", err)
-		}
-		t.Skip(err)
-	}
+	servers.New(t, servers.Redis) // skips the test if there is none
 	var out bytes.Buffer
 	if err := lockTo(&out, []string{"--json", "--rounds", "1"}); err != nil {
 		t.Fatal(err)

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,50 +14,14 @@ import (
 	"time"
 
 	"driftlock/clock/measure"
+	"driftlock/internal/servers"
 )
 
-// startRedis starts a server on a free port of the loopback, stopped when the test
-// ends, and returns its address and process.
-func startRedis(t *testing.T, args ...string) (addr string, process *os.Process) {
+// startRedis starts a server, stopped when the test ends.
+func startRedis(t *testing.T, args ...string) (addr string, server *servers.Server) {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), "redis") {
-			t.Fatalf("DRIFTLOCK_REQUIRE=redis: %v", err)
-		}
-		t.Skip("no redis-server on the PATH")
-	}
-	for range 10 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		_, port, _ := net.SplitHostPort(addr)
-		cmd := exec.Command(path, append([]string{"--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no", "--logfile", ""}, args...)...)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "Ready to accept connections") {
-				go func() {
-					for lines.Scan() {
-					}
-				}()
-				t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-				return addr, cmd.Process
-			}
-		}
-		cmd.Wait() // another took the port
-	}
-	t.Fatal("redis-server does not start")
-	return "", nil
+	s := servers.New(t, servers.Redis, args...)
+	return s.Addr, s
 }
 
 // measured runs the command in a folder of its own.
@@ -136,9 +97,9 @@ func TestMeasureRealServers(t *testing.T) {
 func TestMeasureServersThatAreNotFive(t *testing.T) {
 	t.Parallel()
 	one, _ := startRedis(t)
-	stops, process := startRedis(t)
+	stops, server := startRedis(t)
 	_, port, _ := net.SplitHostPort(one)
-	time.AfterFunc(1500*time.Millisecond, func() { process.Signal(syscall.SIGKILL) })
+	time.AfterFunc(1500*time.Millisecond, func() { server.Signal(syscall.SIGKILL) })
 	status, out, errs := measured(t, t.Context(), "--for", "3s", "--every", "20ms", "--nodes", one+",localhost:"+port+","+stops)
 	if status != statusHeld {
 		t.Fatalf("status %d\n%s", status, errs)

@@ -13,8 +13,8 @@ import (
 func TestMeasureServerThatHangs(t *testing.T) {
 	t.Parallel()
 	one, _ := startRedis(t)
-	hangs, process := startRedis(t)
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
+	hangs, server := startRedis(t)
+	if err := server.Signal(syscall.SIGSTOP); err != nil {
 		t.Skip(err)
 	}
 	begin := time.Now()

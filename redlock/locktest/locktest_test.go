@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock"
-	"driftlock/redlock/internal/servers"
 	"driftlock/redlock/locktest"
 	"driftlock/sim/node"
 
@@ -21,17 +21,12 @@ import (
 // The suite on the nodes that need no driver. Databases, and a mix, are in the module
 // sqlnode/sqltest.
 
-var (
-	shared servers.Shared
-	serial atomic.Int64
-)
+var serial atomic.Int64
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	flag.Set("test.parallel", "8") // most of them wait most of the time
-	code := m.Run()
-	shared.Stop()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 func TestRedis(t *testing.T) { suite(t, realRedis) }
@@ -59,12 +54,7 @@ func suite(t *testing.T, maker func(t testing.TB) redlock.Node) {
 
 // realRedis starts a server for each node: a store of its own.
 func realRedis(t testing.TB) redlock.Node {
-	shared.Server(t, servers.Redis) // skips the test if there is none
-	s, err := servers.Start(servers.Redis)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s := servers.New(t, servers.Redis)
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	t.Cleanup(func() { c.Close() })
 	return redlock.RedisNode(c)

@@ -3,14 +3,12 @@ package simredis_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"driftlock/clock"
+	"driftlock/internal/servers"
 	"driftlock/redlock"
 	"driftlock/sim"
 	"driftlock/sim/network"
@@ -96,29 +94,9 @@ func TestCommands(t *testing.T) {
 
 // TestCommandsOfRedis: and a real server answers the same.
 func TestCommandsOfRedis(t *testing.T) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		if strings.Contains(os.Getenv("DRIFTLOCK_REQUIRE"), "redis") {
-			t.Fatal("no redis-server on the PATH, and DRIFTLOCK_REQUIRE names it")
-		}
-		t.Skip("no redis-server on the PATH")
-	}
-	socket := filepath.Join(t.TempDir(), "redis.sock")
-	server := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "")
-	server.Dir = t.TempDir()
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { server.Process.Kill(); server.Wait() }()
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2, MaxRetries: -1})
+	c := redis.NewClient(&redis.Options{Addr: servers.New(t, servers.Redis).Addr, Protocol: 2, MaxRetries: -1})
 	defer c.Close()
-	ctx := context.Background()
-	for deadline := time.Now().Add(10 * time.Second); c.Ping(ctx).Err() != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not answer")
-		}
-	}
-	compare(t, answers(ctx, c))
+	compare(t, answers(context.Background(), c))
 }
 
 func compare(t *testing.T, got []string) {

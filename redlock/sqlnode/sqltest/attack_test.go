@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock"
 	"driftlock/redlock/dialect"
-	"driftlock/redlock/internal/servers"
 	"driftlock/redlock/sqlnode"
 	"driftlock/redlock/sqlnode/sqltest/databases"
 )
@@ -99,12 +99,7 @@ func TestDeadConnections(t *testing.T) {
 	for _, kind := range []servers.Kind{servers.Postgres, servers.MariaDB} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			shared.Server(t, kind) // skips the test if there is none
-			s, err := servers.Start(kind)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(s.Stop)
+			s := servers.New(t, kind)
 			db := databases.In(t, s)
 			n := nodeIn(t, db)
 			if r := do(n, acquire("k", "a", 41))[0]; r.Status != redlock.Done {

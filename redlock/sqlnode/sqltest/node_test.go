@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock"
 	"driftlock/redlock/dialect"
-	"driftlock/redlock/internal/servers"
 	"driftlock/redlock/locktest"
 	"driftlock/redlock/sqlnode"
 	"driftlock/redlock/sqlnode/sqltest/databases"
@@ -56,12 +56,7 @@ func overDialect(d dialect.Dialect) func(t testing.TB) redlock.Node {
 
 // overRedis starts a Redis of the node's own.
 func overRedis(t testing.TB) redlock.Node {
-	shared.Server(t, servers.Redis) // skips the test if there is none
-	s, err := servers.Start(servers.Redis)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
+	s := servers.New(t, servers.Redis)
 	c := redis.NewClient(&redis.Options{Addr: s.Addr})
 	t.Cleanup(func() { c.Close() })
 	return redlock.RedisNode(c)

@@ -1,18 +1,14 @@
 package mini
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock"
 	"driftlock/sim/node"
 
@@ -20,51 +16,11 @@ import (
 )
 
 // realServer is a server program to hold the fast node to.
-func realServer(t *testing.T, name string) *redis.Client {
+func realServer(t *testing.T, kind servers.Kind) *redis.Client {
 	t.Helper()
-	path, dir := name, os.Getenv("DRIFTLOCK_NEWER")
-	if newer, ok := strings.CutPrefix(name, "newer-"); ok {
-		if path = filepath.Join(dir, newer); dir == "" || exec.Command(path, "--version").Run() != nil {
-			t.Skipf("DRIFTLOCK_NEWER=%q has no %s that runs", dir, newer)
-		}
-	} else if _, err := exec.LookPath(path); err != nil {
-		if strings.Contains(os.Getenv("DRIFTLOCK_REQUIRE"), "redis") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	for range 10 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		_, port, _ := net.SplitHostPort(addr)
-		cmd := exec.Command(path, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--appendonly", "no")
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if strings.Contains(lines.Text(), "Ready to accept connections") {
-				go func() { // so that the server can go on logging; ends with it
-					for lines.Scan() {
-					}
-				}()
-				c := redis.NewClient(&redis.Options{Addr: addr})
-				t.Cleanup(func() { c.Close(); cmd.Process.Kill(); cmd.Wait() })
-				return c
-			}
-		}
-		cmd.Process.Kill()
-		cmd.Wait()
-	}
-	t.Fatalf("%s does not start", path)
-	return nil
+	c := redis.NewClient(&redis.Options{Addr: servers.New(t, kind).Addr})
+	t.Cleanup(func() { c.Close() })
+	return c
 }
 
 // guard is how near to its expiry a key is not judged on a real server, whose clock is
@@ -75,10 +31,10 @@ const guard = 2 * time.Millisecond
 // TestRealServers: the fast node and real servers answer alike. A thousand sequences,
 // each on a key of its own, share their waits.
 func TestRealServers(t *testing.T) {
-	for _, name := range []string{"redis-server", "newer-redis-server", "newer-valkey-server"} {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range []servers.Kind{servers.Redis, servers.NewerRedis, servers.NewerValkey} {
+		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			c := realServer(t, name)
+			c := realServer(t, kind)
 			p := &pair{t: t, real: c, node: redlock.RedisNode(c), fast: node.New(node.Config{}), draw: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))}
 			total := sequences(10_000)
 			for range (total + 999) / 1000 {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock/dialect"
-	"driftlock/redlock/internal/servers"
 
 	_ "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"

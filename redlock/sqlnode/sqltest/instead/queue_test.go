@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"driftlock/internal/servers"
 	"driftlock/redlock/dialect"
-	"driftlock/redlock/internal/servers"
 	"driftlock/redlock/sqlnode/sqltest/databases"
 )
 

@@ -1,6 +1,6 @@
-// Package servers starts real stores for tests: redis-server, PostgreSQL and MariaDB,
-// each a process of its own on a free port of the loopback with its data in a temporary
-// folder. It needs no driver.
+// Package servers starts real stores for tests and measurements: Redis, Valkey, PostgreSQL
+// and MariaDB, each a process of its own on a free port of the loopback with its data in
+// a temporary folder. It needs no driver.
 package servers
 
 import (
@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"driftlock/redlock/internal/child"
+	"driftlock/internal/child"
 )
 
 // A Kind is a server program.
@@ -25,17 +25,20 @@ type Kind string
 
 // The kinds, as DRIFTLOCK_REQUIRE names them.
 const (
-	Redis    Kind = "redis"
-	Postgres Kind = "postgres"
-	MariaDB  Kind = "mariadb"
+	Redis       Kind = "redis"               // redis-server on the PATH
+	NewerRedis  Kind = "newer-redis-server"  // redis-server in the folder DRIFTLOCK_NEWER
+	NewerValkey Kind = "newer-valkey-server" // valkey-server there
+	Postgres    Kind = "postgres"
+	MariaDB     Kind = "mariadb"
 )
 
-// A Server is one that runs.
+// A Server is one that Start has started. It is for one goroutine at a time.
 type Server struct {
 	Kind Kind
 	Addr string // host and port
 	dir  string
-	cmd  *exec.Cmd
+	args []string
+	cmd  *exec.Cmd      // nil while it does not run
 	rest sync.WaitGroup // who reads what it says
 }
 
@@ -55,12 +58,7 @@ type Shared struct {
 func (s *Shared) Server(t testing.TB, k Kind) *Server {
 	t.Helper()
 	server, err := s.server(k)
-	switch {
-	case errors.Is(err, ErrMissing) && !slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), string(k)):
-		t.Skip(err)
-	case err != nil:
-		t.Fatal(err)
-	}
+	need(t, k, err)
 	return server
 }
 
@@ -88,13 +86,36 @@ func (s *Shared) Stop() {
 	s.servers = nil
 }
 
-// Start starts a server and waits until it serves.
-func Start(k Kind) (*Server, error) {
+// New returns a server of the test's own, which ends with it, started as Start does. If
+// the program is missing the test is skipped, or fails if DRIFTLOCK_REQUIRE demands it.
+func New(t testing.TB, k Kind, args ...string) *Server {
+	t.Helper()
+	server, err := Start(k, args...)
+	need(t, k, err)
+	t.Cleanup(server.Stop)
+	return server
+}
+
+// need ends the test if there is no such server.
+func need(t testing.TB, k Kind, err error) {
+	t.Helper()
+	switch {
+	case errors.Is(err, ErrMissing) && !slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), string(k)):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+}
+
+// Start starts a server, with more arguments than it has anyway, and waits until it
+// serves. Redis and Valkey keep nothing on disk unless args say so. Where the program is
+// missing the error is ErrMissing.
+func Start(k Kind, args ...string) (*Server, error) {
 	dir, err := os.MkdirTemp("", "driftlock-"+string(k)+"-")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Kind: k, dir: dir}
+	s := &Server{Kind: k, dir: dir, args: args}
 	if err = s.prepare(); err == nil {
 		err = s.Run()
 	}
@@ -124,7 +145,7 @@ func (s *Server) command(port string) (cmd *exec.Cmd, ready string, err error) {
 	case MariaDB:
 		return s.mariadb(port)
 	}
-	path, err := program("redis-server")
+	path, err := s.Kind.redis()
 	if err != nil {
 		return nil, "", err
 	}
@@ -155,6 +176,7 @@ func (s *Server) run(addr string) error {
 	if err != nil {
 		return err
 	}
+	cmd.Args = append(cmd.Args, s.args...)
 	said, out, err := os.Pipe()
 	if err != nil {
 		return err
@@ -184,6 +206,9 @@ func (s *Server) run(addr string) error {
 	said.Close()
 	return fmt.Errorf("does not start: %v\n%s", cmd.Wait(), strings.Join(last, "\n"))
 }
+
+// Running says whether the server was started and not ended since.
+func (s *Server) Running() bool { return s.cmd != nil }
 
 // Signal sends the server's process a signal.
 func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
@@ -231,6 +256,20 @@ func program(name string, places ...string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: no %s on the PATH", ErrMissing, name)
+}
+
+// redis is the program of a kind that speaks Redis.
+func (k Kind) redis() (string, error) {
+	newer, ok := strings.CutPrefix(string(k), "newer-")
+	if !ok {
+		return program("redis-server")
+	}
+	dir := os.Getenv("DRIFTLOCK_NEWER")
+	path := filepath.Join(dir, newer)
+	if dir == "" || exec.Command(path, "--version").Run() != nil {
+		return "", fmt.Errorf("%w: DRIFTLOCK_NEWER=%q has no %s that runs", ErrMissing, dir, newer)
+	}
+	return path, nil
 }
 
 // do runs a program to its end.
