@@ -96,7 +96,7 @@ func (c *check) search() {
 	for ; n < most && !c.late(); n++ {
 		sc := c.draw(first + n)
 		if f := c.try(sc); f != nil {
-			c.found(sc, f, fmt.Sprintf("in scenario %d of %s", n+1, c.sp.Name()))
+			c.found(sc, f, c.place(n+1, first))
 		}
 		c.count()
 	}
@@ -115,9 +115,15 @@ func (c *check) rehearse(first int) {
 	c.t.Helper()
 	sc := c.draw(first)
 	if f := c.try(sc); f != nil && f.broken == nil {
-		c.found(sc, f, "in scenario 1 of "+c.sp.Name())
+		c.found(sc, f, c.place(1, first))
 	}
 	c.sp = c.sp.Fit(c.runner.History())
+}
+
+// place says which scenario failed, and the seed with which it comes again where
+// the kept file is not: a build's log is often all that is left of it.
+func (c *check) place(n, first int) string {
+	return fmt.Sprintf("in scenario %d of %s (-rapid.seed=%d)", n, c.sp.Name(), first)
 }
 
 // draw is the scenario of a seed. Code takes the place of the steps.

@@ -121,7 +121,7 @@ func (m *module) ownLock() {
 	for _, name := range []string{"TestOwnLock", "TestOwnLocker"} {
 		out := m.test(name, false)
 		file := "testdata/driftlock/" + name + ".json"
-		m.wants(out, `I2 \(sound\) broke in scenario \d+ of drift, margin -`, `BUG: `,
+		m.wants(out, `I2 \(sound\) broke in scenario \d+ of drift \(-rapid\.seed=1\), margin -`, `BUG: `,
 			`(?m)^ *Scenario: `+file+` \(3 nodes, 1 client; shrunk in \d+ steps from `)
 		hash, rerun, line := hashLine.FindStringSubmatch(out), rerunLine.FindStringSubmatch(out), headline.FindStringSubmatch(out)
 		if hash == nil || line == nil || rerun == nil || rerun[1] != "DRIFTLOCK_SCENARIO="+file+" go test -run '^"+name+"$' ." {
@@ -182,9 +182,9 @@ func (m *module) failuresOfCode() {
 		want []string
 		kept string // the file, unless it is the test's name
 	}{
-		{"TestPanic", []string{`c1 panicked in scenario \d+ of drift\+0ppm, at step \d+, true time \S+: assignment to entry in nil map`, `yours.TestPanic.func1`, `yours_test.go:\d+`,
+		{"TestPanic", []string{`c1 panicked in scenario \d+ of drift\+0ppm \(-rapid\.seed=1\), at step \d+, true time \S+: assignment to entry in nil map`, `yours.TestPanic.func1`, `yours_test.go:\d+`,
 			`\([5-7] nodes, 1 client; shrunk in \d+ steps from `}, ""},
-		{"TestFatal", []string{`too many nodes`, `the code ended the test in scenario \d+ of drift\+0ppm, at step \d+`}, ""},
+		{"TestFatal", []string{`too many nodes`, `the code ended the test in scenario \d+ of drift\+0ppm \(-rapid\.seed=1\), at step \d+`}, ""},
 		{"TestError", []string{`too many nodes`, `the code failed the test in scenario \d+ of drift\+0ppm`}, ""},
 		{"TestStuck", []string{`blocks outside of Sleep and Broadcast`, `\[chan receive\]`, `yours.TestStuck.func1`}, ""},
 		{"TestSub", []string{`I2 \(sound\) broke`}, "TestSub/a_name/with_%24pecial_%27characters%27"},
