@@ -348,15 +348,24 @@ func (c *crew) stacks() map[string]astray {
 		if m == nil || !c.has(g) {
 			continue
 		}
-		switch string(m[2]) {
-		case "coroutine":
-		case "running", "runnable", "GC assist wait", "copystack", "preempted":
-			found[string(m[1])] = astray{string(g), false}
-		default:
-			found[string(m[1])] = astray{string(g), true}
+		if state := string(m[2]); state != "coroutine" {
+			found[string(m[1])] = astray{string(g), blocks(state, g)}
 		}
 	}
 	return found
+}
+
+// blocks says whether a goroutine in a state waits for something other than the
+// processor and the garbage collector. That one too has semaphores, at which an
+// allocation may wait: what asks for one otherwise is a package that the stack names.
+func blocks(state string, stack []byte) bool {
+	switch state {
+	case "running", "runnable", "GC assist wait", "GC assist marking", "copystack", "preempted":
+		return false
+	case "semacquire":
+		return bytes.Contains(stack, []byte("\nsync.")) || bytes.Contains(stack, []byte("\ninternal/"))
+	}
+	return true
 }
 
 // allStacks are those of all goroutines, however many there are: the one that
