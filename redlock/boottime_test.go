@@ -64,7 +64,11 @@ func TestSuspendEndsAHeldLock(t *testing.T) {
 		if token.Valid() || token.Remaining() > 0 {
 			t.Errorf("the token is still valid for %v", token.Remaining())
 		}
-		<-held.Done()
+		select {
+		case <-held.Done():
+		case <-time.After(time.Second):
+			t.Fatal("a second after waking the context has not ended")
+		}
 		if took := time.Since(suspended); took > 100*time.Millisecond {
 			t.Errorf("the context ended %v after waking, want 100ms at most", took)
 		}
