@@ -367,17 +367,17 @@ func (w *world) sendBytes(s send) {
 	switch {
 	case fate.Lost, s.conn.cut:
 		s.conn.cut = true
-		arrives = -1
+		arrives = LostOnWay
 	case fate.Refused:
-		arrives = -2
+		arrives = RefusedByHost
 	default:
 		s.conn.sent = arrives
 	}
 	w.note(&Event{Kind: Sent, Op: node.OpCommand, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: m.nth, Note: w.history.text(s.text), Value: arrives})
 	switch arrives {
-	case -1:
+	case LostOnWay:
 		w.recycle(id)
-	case -2:
+	case RefusedByHost:
 		w.push(fate.At, evRefused, c.id, n, id, 0)
 	default:
 		w.push(arrives, evArrive, c.id, n, id, 0)

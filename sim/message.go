@@ -78,9 +78,9 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	arrives := fate.At
 	switch {
 	case fate.Lost:
-		arrives = -1
+		arrives = LostOnWay
 	case fate.Refused:
-		arrives = -2
+		arrives = RefusedByHost
 	}
 	for i := range m.parts {
 		e := w.about(m, Sent)
@@ -187,7 +187,7 @@ func (w *world) answer(id int32) {
 		}
 	}
 	if fate.Lost || fate.Refused || m.conn != nil && m.conn.cut {
-		arrives = -1
+		arrives = LostOnWay
 	}
 	e := w.about(m, Answered)
 	e.Value = arrives

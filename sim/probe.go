@@ -94,12 +94,12 @@ func (c *checker) probeEvent(e *Event) {
 		c.probeExecuted(e)
 	case Sent, Answered:
 		switch e.Value {
-		case -1:
+		case LostOnWay:
 			p[ProbeLostMessage]++
 			if c.cutOff(e) {
 				p[ProbeCutOff]++
 			}
-		case -2:
+		case RefusedByHost:
 			p[ProbeRefusedConnection]++
 		}
 	case Dropped:

@@ -93,9 +93,9 @@ func (w *world) write(c *client, resource int, fence uint64, proc int16, x redlo
 	e := Event{Kind: Wrote, Client: int16(c.id), Node: int16(at), Proc: proc, Nth: c.sent[at], Value: fate.At}
 	switch {
 	case fate.Lost:
-		e.Value = -1
+		e.Value = LostOnWay
 	case fate.Refused:
-		e.Value = -2
+		e.Value = RefusedByHost
 	}
 	w.note(&e)
 	if e.Value >= 0 {

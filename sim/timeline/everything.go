@@ -30,9 +30,9 @@ func (s *story) everything(e sim.Event) string {
 	case sim.Sent:
 		text := fmt.Sprintf("→ %s #%d: %s as %s, ", s.cast.node(int(e.Node)), e.Nth, opWord(e.Op), s.short(e.Owner))
 		switch e.Value {
-		case -1:
+		case sim.LostOnWay:
 			return text + "lost on the way"
-		case -2:
+		case sim.RefusedByHost:
 			return text + "refused"
 		}
 		return text + "arrives at " + instant(e.Value, 9)
@@ -48,7 +48,7 @@ func (s *story) everything(e sim.Event) string {
 		}
 		return fmt.Sprintf("is down: drops %s #%d", s.cast.client(int(e.Client), 0), e.Nth)
 	case sim.Answered:
-		if e.Value == -1 {
+		if e.Value == sim.LostOnWay {
 			return fmt.Sprintf("→ %s #%d: answer lost on the way", s.cast.client(int(e.Client), 0), e.Nth)
 		}
 		return fmt.Sprintf("→ %s #%d: answers, arrives at %s", s.cast.client(int(e.Client), 0), e.Nth, instant(e.Value, 9))

@@ -268,7 +268,7 @@ func (x *picture) node(n int) *strip {
 		case sim.Dropped:
 			s.put(column, '×', warn)
 		case sim.Answered:
-			if e.Value == -1 {
+			if e.Value == sim.LostOnWay {
 				s.put(min(column+1, laneWidth-1), '×', warn)
 			}
 		}

@@ -99,7 +99,7 @@ func (s *story) told(e sim.Event, b *broadcast) string {
 		}
 		return fmt.Sprintf("is down: does not hear %s", s.cast.client(int(e.Client), 0))
 	case sim.Answered:
-		if e.Value == -1 {
+		if e.Value == sim.LostOnWay {
 			return fmt.Sprintf("its answer to %s is lost on the way", s.cast.client(int(e.Client), 0))
 		}
 	case sim.GaveUp:
@@ -173,9 +173,9 @@ func (s *story) deadline(reading int64) string {
 
 func (s *story) sent(e sim.Event) string {
 	switch e.Value {
-	case -1:
+	case sim.LostOnWay:
 		return fmt.Sprintf("its %s to %s is lost on the way", opWord(e.Op), s.cast.node(int(e.Node)))
-	case -2:
+	case sim.RefusedByHost:
 		return fmt.Sprintf("cannot reach %s: refused at once", s.cast.node(int(e.Node)))
 	}
 	return ""
@@ -185,9 +185,9 @@ func (s *story) sent(e sim.Event) string {
 func (s *story) wrote(e sim.Event) string {
 	text := "writes to " + s.cast.node(int(e.Node))
 	switch e.Value {
-	case -1:
+	case sim.LostOnWay:
 		return text + "; lost on the way"
-	case -2:
+	case sim.RefusedByHost:
 		return text + "; refused at once"
 	}
 	return text
