@@ -326,6 +326,9 @@ func TestFence(t *testing.T) {
 		h.at(at, Event{Kind: Wrote, Client: int16(client), Node: q, Nth: nth})
 		h.at(at+milli, Event{Kind: Stored, Status: s, Client: int16(client), Node: q, Nth: nth})
 	}
+	asks := func(h tale, at int64) {
+		h.at(at, Event{Kind: Asked, Op: redlock.OpAcquire, Client: 1, Node: -1, Key: h.text("k"), Owner: h.text("z")})
+	}
 	for name, c := range map[string]struct {
 		tell   func(h tale)
 		broken int
@@ -333,6 +336,15 @@ func TestFence(t *testing.T) {
 		"equal numbers":  {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 7) }, 1},
 		"a lower number": {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 6) }, 1},
 		"a higher one":   {func(h tale) { h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "y", 8) }, 0},
+		"a lower number, of an attempt that overlaps":   {func(h tale) { asks(h, 0); h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "z", 6) }, 0},
+		"an equal number, of an attempt that overlaps":  {func(h tale) { asks(h, 0); h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "z", 7) }, 1},
+		"a lower number, of an attempt that began then": {func(h tale) { asks(h, 1); h.says(1, Fenced, 0, "x", 7); h.says(2, Fenced, 1, "z", 6) }, 1},
+		"below the highest, above the last": {func(h tale) {
+			asks(h, 0)
+			h.says(1, Fenced, 0, "x", 9)
+			h.says(2, Fenced, 1, "z", 6)
+			h.says(3, Fenced, 0, "y", 8)
+		}, 1},
 		"of another key": {func(h tale) {
 			h.says(1, Fenced, 0, "x", 7)
 			h.at(2, Event{Kind: Fenced, Client: 1, Node: -1, Key: h.text("other"), Owner: h.text("y"), Value: 7})

@@ -77,3 +77,26 @@ func TestFencesGrow(t *testing.T) {
 		})
 	}
 }
+
+// TestFenceOfOverlap: a client that stands still between the answers to its acquire
+// and its return is told of its grant after a rival that came later, where exclusion
+// has broken. Numbers are in order all the same, and the resource keeps to them: it
+// refuses the one that was first, or takes both in their order.
+func TestFenceOfOverlap(t *testing.T) {
+	t.Parallel()
+	sc := plain(2, 3)
+	sc.Until, sc.Lock.Fencing = 20e9, true
+	sc.Resources = []ResourceConfig{{Name: "S", Fenced: true}}
+	sc.Network.Reply.Delay.Min = 10e6
+	write := Step{Do: "write", Key: "k", To: "S"}
+	sc.Clients[0].Steps = []Step{{Do: "acquire", Key: "k"}, write, {Do: "hold", Key: "k", For: 3e9}, write}
+	sc.Clients[1].Steps = []Step{{Do: "sleep", For: 1e9}, {Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 3e9}, write}
+	sc.Faults = []Fault{{Kind: "suspend", On: sc.Clients[0].Name, At: 5e6, For: 2e9}}
+	for _, n := range sc.Nodes {
+		sc.Faults = append(sc.Faults, Fault{Kind: "evict", On: n.Name, At: 50e6, Key: "k"})
+	}
+	v := Check(mustRun(t, sc))
+	if broken := v.Broken(); !slices.Contains(broken, I1) || slices.Contains(broken, I3) || len(v.Leases) < 2 || v.Leases[0].Client != sc.Clients[1].Name || v.Probes[ProbeStale] != 1 {
+		t.Errorf("%v broke, %d stale writes, leases %+v, %v", broken, v.Probes[ProbeStale], v.Leases, v.Violations)
+	}
+}

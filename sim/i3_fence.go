@@ -10,31 +10,58 @@ import (
 // I3: the fence numbers of a key are unique and grow in grant order, and a
 // resource accepts no write of a lease after one of a later lease. The second
 // says the same of writes without a number: it is what a fence is for.
+//
+// One grant is later than another if its attempt began when the other had been told
+// to its user. Of attempts that overlap either may be the first: where exclusion has
+// broken, one whose client stood still is told of its grant after a rival that came
+// later, and the resource then refuses the older number as it should.
 
 // numbered checks the fence number of a grant against those before it.
 func (c *checker) numbered(e *Event) {
-	for i := range c.fences {
+	n, begun := uint64(e.Value), c.begun(e.Owner, e.At)
+	this := fenced{e.Key, e.At, n, n}
+	worst := uint64(0) // the number that it should be above
+	for i := len(c.fences) - 1; i >= 0; i-- {
 		f := &c.fences[i]
 		if f.key != e.Key {
 			continue
 		}
-		if uint64(e.Value) <= f.highest {
-			name := c.h.scenario.Clients[e.Client].Name
-			c.broke(Violation{
-				Invariant: I3, At: e.At, Client: name, Key: c.h.Text(e.Key), Lease: len(c.leases) - 1, Other: -1,
-				Text: fmt.Sprintf("%s was granted %q with fence number %d at %v, after a grant with %d", name, c.h.Text(e.Key), e.Value, clock.Duration(e.At), f.highest),
-			})
+		this.highest = max(this.highest, f.highest)
+		if f.told <= begun {
+			if n <= f.highest {
+				worst = f.highest
+			}
+			break
 		}
-		f.highest = max(f.highest, uint64(e.Value))
-		return
+		if n == f.number {
+			worst = max(worst, n)
+		}
 	}
-	c.fences = append(c.fences, fenced{e.Key, uint64(e.Value)})
+	if worst > 0 {
+		name := c.h.scenario.Clients[e.Client].Name
+		c.broke(Violation{
+			Invariant: I3, At: e.At, Client: name, Key: c.h.Text(e.Key), Lease: len(c.leases) - 1, Other: -1,
+			Text: fmt.Sprintf("%s was granted %q with fence number %d at %v, after a grant with %d", name, c.h.Text(e.Key), n, clock.Duration(e.At), worst),
+		})
+	}
+	c.fences = append(c.fences, this)
 }
 
-// fenced is the highest number that a grant of a key has had.
+// begun is when the attempt began that a grant came of; the instant at which it was
+// told, if nobody knows.
+func (c *checker) begun(owner Text, told int64) int64 {
+	if a := c.attemptOf(owner); a != nil {
+		return a.asked
+	}
+	return told
+}
+
+// fenced is a grant with a number.
 type fenced struct {
 	key     Text
-	highest uint64
+	told    int64 // when its user was
+	number  uint64
+	highest uint64 // of the key up to here
 }
 
 // written is a write on its way, for the lease that its process held last.
@@ -70,7 +97,7 @@ func (c *checker) stored(e *Event) {
 		if a.resource != e.Node || o.key != l.key {
 			continue
 		}
-		if l.grant < o.grant {
+		if first, next := &c.leases[l.grant], &c.leases[o.grant]; l.grant < o.grant && first.Granted <= c.begun(next.owner, next.Granted) {
 			c.broke(Violation{
 				Invariant: I3, At: e.At, Client: l.Client, Key: l.Key, Lease: mine.lease, Other: a.lease,
 				Text: fmt.Sprintf("%s accepted a write of %s, whose lease on %q was granted at %v, after one of %s, who was granted it at %v",

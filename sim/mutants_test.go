@@ -41,8 +41,12 @@ var mutants = []mutant{
 	{"trust: an extension may shorten it", "check.go", "max(l.deadline, e.Value)", "e.Value"},
 	{"margin of search: the release counts", "check.go", "func(b *block) int64 { return b.Lapse }", "func(b *block) int64 { return b.To }"},
 	{"required factor: rounded down", "check.go", "mulUp(l.ttl, c.ppb)", "mulUp(l.ttl, c.ppb) - l.ttl/1e6"},
-	{"I3: a number may come twice", "i3_fence.go", "uint64(e.Value) <= f.highest", "uint64(e.Value) < f.highest"},
-	{"I3: the last number counts, not the highest", "i3_fence.go", "f.highest = max(f.highest, uint64(e.Value))", "f.highest = uint64(e.Value)"},
+	{"I3: a number may come twice", "i3_fence.go", "if n <= f.highest {", "if n < f.highest {"},
+	{"I3: the last number counts, not the highest", "i3_fence.go", "this.highest = max(this.highest, f.highest)", ""},
+	{"I3: attempts that overlap have an order", "i3_fence.go", "f.told <= begun", "f.told <= max(begun, e.At)"},
+	{"I3: a number may come twice where attempts overlap", "i3_fence.go", "if n == f.number {", "if false {"},
+	{"I3: writes of attempts that overlap have an order", "i3_fence.go", "first.Granted <= c.begun(", "first.Granted <= never+0*c.begun("},
+	{"I3: a late extension is told when its grant is", "i3_fence.go", "first, next := &c.leases[l.grant], &c.leases[o.grant]", "first, next := l, o"},
 	{"I3: a second write of one grant is stale", "i3_fence.go", "l.grant < o.grant", "l.grant <= o.grant"},
 	{"I3: a late extension is a new grant", "i3_fence.go", "l.grant < o.grant", "mine.lease < a.lease"},
 	{"I4: at the bound it is broken", "i4_live.go", "left < 0", "left <= 0"},
@@ -95,7 +99,7 @@ func TestMutantsApply(t *testing.T) {
 }
 
 // checkTests are the tests of the checks.
-const checkTests = "^(TestSound|TestSlackIsLost|TestMutex|TestEachOnItsOwnClock|TestAwayNodesBlock|TestOwn|TestHonest|TestTidy|TestFence|TestLive" +
+const checkTests = "^(TestSound|TestSlackIsLost|TestMutex|TestEachOnItsOwnClock|TestAwayNodesBlock|TestOwn|TestHonest|TestTidy|TestFence|TestFenceOfOverlap|TestLive" +
 	"|TestOneOwnerValueForTwo|TestTokenInOtherHands|TestOwnOfAnotherAttempt|TestRawOperations|TestHeldByNobody|TestLateExtensionIsNoNewGrant" +
 	"|TestBelief|TestHoldsWithoutLocker|TestLockWithoutNodes|TestAssumptions|TestNearest.*)$"
 
