@@ -105,7 +105,7 @@ func Faulty() Space {
 // get lost.
 func Tame() Space {
 	sp := Faulty()
-	sp.name, sp.about, sp.tame = "tame", "every class of faults, and none beyond what the lock assumes", true
+	sp.name, sp.about, sp.tame = "tame", "every class of faults, and none beyond A1 to A5 (fence numbers may get lost: A6)", true
 	sp.reach = slices.DeleteFunc(slices.Clone(sp.reach), func(p Probe) bool { return p == ProbeClockStopped || p == ProbeGhost })
 	return sp
 }
@@ -293,7 +293,7 @@ func (sp Space) Describe() string {
 	}
 	switch {
 	case sp.tame:
-		line("besides", "%s; each in a random part of the seeds, and none beyond what the lock assumes", strings.Join(on, ", "))
+		line("besides", "%s; each in a random part of the seeds, and none beyond A1 to A5", strings.Join(on, ", "))
 	case sp.sure != 0:
 		line("besides", "%s; each but the last in a random part of the seeds", strings.Join(on, ", "))
 	default:
