@@ -198,7 +198,7 @@ func TestTransportHungNode(t *testing.T) {
 		start := time.Now()
 		for i := range 10 {
 			name := fmt.Sprint(i)
-			if got := statuses(collect(tr, context.Background(), "+"+name)); got != "1 no answer 1" && i == 0 {
+			if got := statuses(collect(tr, context.Background(), "+"+name)); got != "done no answer done" && i == 0 {
 				t.Fatalf("acquire: %s", got)
 			}
 			collect(tr, context.Background(), "-"+name)
@@ -210,7 +210,7 @@ func TestTransportHungNode(t *testing.T) {
 		if got := strings.Join(fs[1].log, " "); got != "-0" || fs[1].left() != 0 {
 			t.Errorf("the node that came back was told %q and has %d keys", got, fs[1].left())
 		}
-		if got := statuses(collect(tr, context.Background(), "+b")); got != "1 1 1" {
+		if got := statuses(collect(tr, context.Background(), "+b")); got != "done done done" {
 			t.Errorf("after it: %s", got)
 		}
 	})
@@ -222,10 +222,10 @@ func TestTransportLateAnswer(t *testing.T) {
 		fs, tr := fakes(3)
 		fs[2].delay = func(int) time.Duration { return wait + 1 }
 		start := time.Now()
-		if got := statuses(collect(tr, context.Background(), "+a")); got != "1 1 no answer" || time.Since(start) != wait {
+		if got := statuses(collect(tr, context.Background(), "+a")); got != "done done no answer" || time.Since(start) != wait {
 			t.Fatalf("%s after %v", got, time.Since(start))
 		}
-		if got := statuses(collect(tr, context.Background(), "-a")); got != "1 1 no answer" {
+		if got := statuses(collect(tr, context.Background(), "-a")); got != "done done no answer" {
 			t.Fatal(got)
 		}
 		later(time.Second)
@@ -251,7 +251,7 @@ func TestTransportRepliesWinOverTheTimeout(t *testing.T) {
 					later(end(ctx, cancel))
 				}
 			}
-			if s := statuses(got); !strings.HasPrefix(s, "1 1 ") || len(got) != 3 {
+			if s := statuses(got); !strings.HasPrefix(s, "done done ") || len(got) != 3 {
 				t.Errorf("%s: %s", name, s)
 			}
 			cancel()
@@ -319,7 +319,7 @@ func TestTransportPanicOfANode(t *testing.T) {
 		if !strings.Contains(got, "panic: out of cheese") || time.Since(start) != 0 {
 			t.Errorf("%q after %v", got, time.Since(start))
 		}
-		if got := statuses(collect(tr, context.Background(), "+a")); got != "1 1 1" {
+		if got := statuses(collect(tr, context.Background(), "+a")); got != "done done done" {
 			t.Errorf("after it: %s", got)
 		}
 	})
@@ -347,7 +347,7 @@ func TestTransportNodeEndsItsGoroutine(t *testing.T) {
 			t.Error(got)
 		}
 		for range 2 {
-			if got := statuses(collect(tr, context.Background(), "+b")); got != "1" {
+			if got := statuses(collect(tr, context.Background(), "+b")); got != "done" {
 				t.Errorf("after it: %s", got)
 			}
 		}
@@ -576,7 +576,7 @@ func TestTransportRepliesWinATie(t *testing.T) {
 			got = append(got, r)
 			return true
 		})
-		if s := statuses(got); s != "1 1 1" {
+		if s := statuses(got); s != "done done done" {
 			t.Fatal(s)
 		}
 	})

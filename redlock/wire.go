@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 )
@@ -37,6 +38,23 @@ const (
 	Others               // the key has another owner
 	Ours                 // acquire: the key had our owner already (a resent SET)
 )
+
+// String is the status in a word, such as "done".
+func (s Status) String() string {
+	switch s {
+	case Failed:
+		return "failed"
+	case Done:
+		return "done"
+	case Gone:
+		return "gone"
+	case Others:
+		return "others"
+	case Ours:
+		return "ours"
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
 
 // A Reply is one node's answer to one request.
 type Reply struct {

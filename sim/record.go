@@ -14,7 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"driftlock/redlock"
 	"driftlock/sim/node"
 
 	"github.com/go-json-experiment/json"
@@ -56,8 +55,6 @@ type recordTail struct {
 	Hash  string `json:"hash"`
 	Sum   string `json:"sha256"` // of all lines before
 }
-
-var statusWords = [...]string{redlock.Failed: "failed", redlock.Done: "done", redlock.Gone: "gone", redlock.Others: "others", redlock.Ours: "ours"}
 
 // Record writes the history as ReadHistory reads it. The error is w's.
 func (h *History) Record(w io.Writer) error {
@@ -111,7 +108,7 @@ func (h *History) recorded(i int) recordEvent {
 		l.Op = node.Word(e.Op)
 	}
 	if e.Status != 0 {
-		l.Status = statusWords[e.Status]
+		l.Status = e.Status.String()
 	}
 	return l
 }

@@ -272,8 +272,12 @@ func statusOf(word string) (redlock.Status, bool) {
 	if word == "" {
 		return 0, true
 	}
-	i := slices.Index(statusWords[:], word)
-	return redlock.Status(i), i >= 0
+	for s := redlock.Failed; s <= redlock.Ours; s++ {
+		if s.String() == word {
+			return s, true
+		}
+	}
+	return 0, false
 }
 
 // opOf finds an operation by its word.

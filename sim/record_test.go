@@ -165,9 +165,9 @@ func TestWordsOfRecords(t *testing.T) {
 			t.Errorf("%v reads as %v", op, got)
 		}
 	}
-	for s := range statusWords {
-		if got, ok := statusOf(statusWords[s]); !ok || int(got) != s {
-			t.Errorf("%s reads as %v", statusWords[s], got)
+	for s := redlock.Failed; s <= redlock.Ours; s++ {
+		if got, ok := statusOf(s.String()); !ok || got != s {
+			t.Errorf("%v reads as %v", s, got)
 		}
 	}
 }

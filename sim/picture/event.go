@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"driftlock/redlock"
 	"driftlock/sim"
 	"driftlock/sim/node"
 )
@@ -38,7 +37,7 @@ func (c *cast) appendEvent(b []byte, h *sim.History, step int, e sim.Event) []by
 		b = appendField(b, "op", node.Word(e.Op))
 	}
 	if slices.Contains(hasStatus, e.Kind) {
-		b = appendField(b, "status", statusWord(e.Status))
+		b = appendField(b, "status", e.Status.String())
 	}
 	if e.Nth != 0 {
 		number("nth", int64(e.Nth))
@@ -55,14 +54,4 @@ func (c *cast) appendEvent(b []byte, h *sim.History, step int, e sim.Event) []by
 		number("value", e.Value)
 	}
 	return append(b, '}')
-}
-
-// statusWords are those of redlock.Status.
-var statusWords = []string{"failed", "done", "gone", "others", "ours"}
-
-func statusWord(s redlock.Status) string {
-	if int(s) < len(statusWords) {
-		return statusWords[s]
-	}
-	return "status " + strconv.Itoa(int(s))
 }

@@ -92,15 +92,20 @@ func appendWords(b []byte, h *sim.History) []byte {
 	for k := sim.Started; k <= sim.Over; k++ {
 		b = appendText(append(b, ','), k.String())
 	}
-	b = append(b, `],"statuses":`...)
-	b = appendList(b, statusWords, appendText)
+	b = append(b, `],"statuses":[`...)
+	for status := redlock.Failed; status <= redlock.Ours; status++ {
+		if status > redlock.Failed {
+			b = append(b, ',')
+		}
+		b = appendText(b, status.String())
+	}
 	most := redlock.Op(0)
 	text := sim.Text(0)
 	for _, e := range h.Events() {
 		most = max(most, e.Op)
 		text = max(text, e.Key, e.Owner, e.Note)
 	}
-	b = append(b, `,"ops":[""`...)
+	b = append(b, `],"ops":[""`...)
 	for op := redlock.Op(1); op <= most && op > 0; op++ {
 		b = appendText(append(b, ','), node.Word(op))
 	}
