@@ -385,7 +385,14 @@ func (x *picture) legend() {
 			words = append(words, string(r)+hold+means)
 		}
 	}
-	x.page.para("", strings.Join(words, ", ")+fmt.Sprintf(". Key %q; %d of %d nodes must block; time is not to scale. Clocks that are not written out are right.", x.key, x.c.needed, len(x.c.Nodes)))
+	what := "Time is not to scale."
+	if x.key != "" {
+		what = fmt.Sprintf("Key %q; %d of %d nodes must block; time is not to scale.", x.key, x.c.needed, len(x.c.Nodes))
+	}
+	if len(words) > 0 {
+		what = strings.Join(words, ", ") + ". " + what
+	}
+	x.page.para("", what+" Clocks that are not written out are right.")
 }
 
 // mark is what stands for a client in the lanes of nodes.
