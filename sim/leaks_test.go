@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -31,17 +32,20 @@ func TestPlantedLeaks(t *testing.T) {
 		}},
 		{"time", "w.seq += uint64(time.Now().UnixNano())", "time", func(p *Process) { p.Logf("%v", time.Now().UnixNano()) }},
 		{"goroutine", "go w.push(w.now, evPoll, 0, 0, 0, 0)", "", func(p *Process) {
-			first := make(chan int, 2)
-			for i := range 2 {
-				go func() { first <- i; first <- i }()
-			}
-			<-first
-			select {
-			case i := <-first:
-				p.Logf("%d", i)
-			default:
-				p.Logf("none")
-			}
+			var n atomic.Int64
+			done := make(chan struct{})
+			go func() {
+				for n.Add(1); ; n.Add(1) {
+					select {
+					case <-done:
+						return
+					default:
+					}
+				}
+			}()
+			time.Sleep(50 * time.Microsecond)
+			p.Logf("%d", n.Load())
+			close(done)
 		}},
 		{"float", "w.now = int64(float64(w.now) * 1.0000001)", "", nil},
 	} {
