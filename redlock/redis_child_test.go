@@ -31,7 +31,7 @@ func TestServersEndWithTheirTest(t *testing.T) {
 	t.Parallel()
 	servers.New(t, servers.Redis) // skips the test if there is none
 	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), env+"=1")
+	cmd.Env = append(os.Environ(), env+"=1", "TMPDIR="+t.TempDir()) // it cannot tidy up
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = child.Start(cmd)
