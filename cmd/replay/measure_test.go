@@ -74,7 +74,9 @@ func TestMeasureRealServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range r.Servers {
-		if wrong := (s.Rate.High - s.Rate.Low) / 2; max(s.Rate.Value, -s.Rate.Value) > wrong || s.RunID == "" || len(s.Steps) > 0 {
+		// The interval is wrong once in a hundred times, and more often beside other tests,
+		// which are no steady noise. How often it is right package measure tests.
+		if wrong := (s.Rate.High - s.Rate.Low) / 2; max(s.Rate.Value, -s.Rate.Value) > 3*wrong || s.RunID == "" || len(s.Steps) > 0 {
 			t.Errorf("%s: %v ppm, with an uncertainty of %v; steps %v", s.Name, s.Rate.Value, wrong, s.Steps)
 		}
 		if o := time.Duration(s.Offset); max(o, -o) > time.Duration(s.OffsetErr)+100*time.Millisecond {
