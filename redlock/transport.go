@@ -262,9 +262,11 @@ func (w *worker) work() {
 		w.yield()
 		w.mu.Lock()
 		w.lane.Settle(w.replies)
-		w.mu.Unlock()
-		w.yield()
-		w.mu.Lock()
+		if !w.transport.driven { // there what goes out next must not hang on who is fast
+			w.mu.Unlock()
+			w.yield()
+			w.mu.Lock()
+		}
 	}
 	w.running, ended = false, true
 	if w.idle != nil {

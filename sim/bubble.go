@@ -384,9 +384,13 @@ func (b *bubble) note(p *Process, e *Event) {
 	}
 	strand := 0
 	if p.aside > 0 {
-		if strand = b.known[goroutine()]; e.Kind != Read { // somebody may read a clock with a mutex held
-			b.await(p, strand)
-		}
+		strand = b.known[goroutine()]
+	}
+	switch {
+	case strand != 0 && e.Kind != Read: // somebody may read a clock with a mutex held
+		b.await(p, strand)
+	case e.Kind == Asked && len(p.c.procs) > 1: // one answer may have woken two, who share a line
+		b.await(p, 0)
 	}
 	b.notes = append(b.notes, bubbleNote{p, strand, *e})
 	b.poke()
@@ -400,13 +404,15 @@ func (b *bubble) turn(p *Process) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if p.aside > 0 {
-		b.await(p, b.known[goroutine()])
+		if strand := b.known[goroutine()]; strand != 0 {
+			b.await(p, strand)
+		}
 	}
 }
 
 // await waits until it is the strand's turn. Mu is held.
 func (b *bubble) await(p *Process, strand int) {
-	if strand == 0 || b.closed {
+	if b.closed {
 		return
 	}
 	x := strandTurn{p, strand, make(chan struct{})}
