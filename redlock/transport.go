@@ -242,7 +242,9 @@ func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c 
 // work sends batch after batch until there is none. Whoever a reply wakes comes in line
 // after what already waited.
 func (w *worker) work() {
-	growStack()
+	if !w.transport.driven { // there the goroutine has been one before
+		growStack()
+	}
 	ended := false // this worker, by itself: what is in w may be the next one's then
 	defer func() {
 		if !ended {

@@ -85,6 +85,7 @@ type bubble struct {
 	timers     []*bubbleTimer
 	slots      []int32 // free ones
 	real       []Text  // of each text: its number in the history, if it has one
+	begins     []bubbleStrand
 	left       error   // what was left at the end
 
 	mu     sync.Mutex // guards the rest: what goroutines leave for the driver
@@ -145,6 +146,24 @@ type strandTurn struct {
 	goes   chan struct{}
 }
 
+// newBubble returns a bubble for a run of w. It takes over the memory of that of the run
+// before, if there was one: nobody has that any more.
+func newBubble(w *world, still bool) *bubble {
+	b := &bubble{w: w, still: still}
+	o := w.spent
+	if w.spent = b; o == nil {
+		b.texts, b.known = map[string]Text{}, map[string]int{}
+		return b
+	}
+	clear(o.texts)
+	clear(o.known)
+	b.texts, b.known, b.words, b.real = o.texts, o.known, o.words[:0], o.real[:0]
+	b.notes, b.strands, b.begins = o.notes[:0], o.strands[:0], o.begins[:0]
+	b.batches, b.asked.fresh = o.batches[:0], o.asked.fresh[:0]
+	b.timers, b.slots, b.idle = o.timers[:0], o.slots[:0], o.idle[:0]
+	return b
+}
+
 // run runs the world in a bubble that test makes. It says whether a process ended
 // with runtime.Goexit.
 func (b *bubble) run(test func(func(wait func())), work func(*client) Workload, ping func()) (exited bool) {
@@ -158,8 +177,7 @@ func (b *bubble) run(test func(func(wait func())), work func(*client) Workload, 
 		b.kick, b.ended = make(chan struct{}, 1), make(chan struct{})
 		b.alarm = time.NewTimer(time.Hour)
 		defer b.alarm.Stop()
-		b.texts, b.running = map[string]Text{"": 0}, make([]int, len(b.w.sc.Clients))
-		b.known = map[string]int{}
+		b.texts[""], b.running = 0, make([]int, len(b.w.sc.Clients))
 		for _, c := range b.w.clients[:len(b.w.sc.Clients)] {
 			var nodes []redlock.Node
 			for i := range c.lanes {
@@ -320,7 +338,7 @@ func (b *bubble) goOn() bool {
 		return true
 	}
 	strands := b.strands
-	b.strands = nil
+	b.strands, b.begins = b.begins[:0], strands
 	b.mu.Unlock()
 	for _, f := range strands {
 		b.strand(f)
@@ -556,9 +574,22 @@ func (b *bubble) strand(s bubbleStrand) {
 	go b.work(s)
 }
 
+// growStack makes a new goroutine's stack large enough at once, while there is little on
+// it to copy.
+//
+//go:noinline
+func growStack() {
+	var room [5 << 10]byte
+	bottom(&room)
+}
+
+//go:noinline
+func bottom(room *[5 << 10]byte) { room[0] = 1 }
+
 // work is a goroutine that carries out strand after strand: a new one would have to
 // grow its stack first.
 func (b *bubble) work(s bubbleStrand) {
+	growStack()
 	room := make(chan bubbleStrand, 1)
 	for more := true; more; s, more = <-room {
 		b.carryOut(s)

@@ -188,7 +188,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 		if err := bubbleFits(&sc); err != nil {
 			return nil, err
 		}
-		w.bubble = &bubble{w: w, still: r.opts.still || r.opts.steps()}
+		w.bubble = newBubble(w, r.opts.still || r.opts.steps())
 		for range sc.Nodes {
 			if r.opts.protocol != nil {
 				w.bubble.protocols = append(w.bubble.protocols, r.opts.protocol())

@@ -70,6 +70,7 @@ type world struct {
 	scheduler
 	shared map[string]any
 	bubble *bubble // it drives the run, in the place of the scheduler; nil: the scheduler does
+	spent  *bubble // that of the last run: its memory is used again
 }
 
 // reset makes the world ready for a run of sc.

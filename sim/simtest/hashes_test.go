@@ -99,7 +99,7 @@ func TestBubbleHashes(t *testing.T) {
 		return
 	}
 	for _, flag := range []string{"-race=true", "-race=false"} {
-		cmd := exec.Command("go", "test", flag, "-count=1", "-run", "^TestBubbleHashes$", ".")
+		cmd := exec.Command("go", "test", flag, "-v", "-count=1", "-run", "^TestBubbleHashes$", ".")
 		cmd.Env = append(os.Environ(), hashesVariable+"=1")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
