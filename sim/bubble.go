@@ -86,7 +86,7 @@ type bubble struct {
 	slots      []int32 // free ones
 	real       []Text  // of each text: its number in the history, if it has one
 	begins     []bubbleStrand
-	left       error   // what was left at the end
+	left       error // what was left at the end
 
 	mu     sync.Mutex // guards the rest: what goroutines leave for the driver
 	closed bool
