@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/jonboulle/clockwork"
+
 	"driftlock/clock"
 	"driftlock/redlock"
 )
@@ -31,6 +33,14 @@ func (n *yesNode) Do(reqs []*redlock.Request, replies []redlock.Reply) {
 	}
 }
 
+// suspendable is a boot-time clock that has gone on for as long as slept says while
+// package time stood still.
+func suspendable(slept *atomic.Int64) clockwork.Clock {
+	began := time.Now()
+	monotonic := func() time.Duration { return time.Since(began) }
+	return clock.BoottimeOf(func() time.Duration { return monotonic() + time.Duration(slept.Load()) }, monotonic)
+}
+
 // A machine that was suspended has lost its lock, and its holder is told as it wakes:
 // the token is invalid at the next reading, and the context ends by the next look at
 // the clocks, a tenth of a second later at most, with the reason. On Go's own clock it
@@ -38,12 +48,9 @@ func (n *yesNode) Do(reqs []*redlock.Request, replies []redlock.Reply) {
 func TestSuspendEndsAHeldLock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
 		var slept atomic.Int64
-		monotonic := func() time.Duration { return time.Since(began) }
-		boot := func() time.Duration { return monotonic() + time.Duration(slept.Load()) }
 		nodes := []redlock.Node{&yesNode{name: "a"}, &yesNode{name: "b"}, &yesNode{name: "c"}}
-		l, err := redlock.New(nodes, redlock.WithClock(clock.BoottimeOf(boot, monotonic)), redlock.WithRenewInterval(2*time.Second))
+		l, err := redlock.New(nodes, redlock.WithClock(suspendable(&slept)), redlock.WithRenewInterval(2*time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,11 +92,8 @@ func TestSuspendEndsAHeldLock(t *testing.T) {
 func TestShortSuspendEndsNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
 		var slept atomic.Int64
-		monotonic := func() time.Duration { return time.Since(began) }
-		boot := func() time.Duration { return monotonic() + time.Duration(slept.Load()) }
-		l, err := redlock.New([]redlock.Node{&yesNode{name: "a"}}, redlock.WithClock(clock.BoottimeOf(boot, monotonic)))
+		l, err := redlock.New([]redlock.Node{&yesNode{name: "a"}}, redlock.WithClock(suspendable(&slept)))
 		if err != nil {
 			t.Fatal(err)
 		}

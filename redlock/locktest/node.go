@@ -50,7 +50,7 @@ func (s step) judge(t *testing.T, i int, r redlock.Reply) {
 	}
 	resent := s.fence == 0 && s.want == redlock.Ours && r.Status == redlock.Others // to see that would cost Redis a GET
 	if r.Err != nil || r.Status != s.want && !resent || own != s.own {
-		t.Errorf("step %d, %s with number %d: %s, number %d; want %s, number %d", i, s.what, s.fence, status(r), r.Fence, status(redlock.Reply{Status: s.want}), s.own)
+		t.Errorf("step %d, %s with number %d: %s, number %d; want %s, number %d", i, s.what, s.fence, status(r), r.Fence, s.want, s.own)
 	}
 }
 
@@ -58,7 +58,7 @@ func status(r redlock.Reply) string {
 	if r.Status == redlock.Failed {
 		return fmt.Sprint("failed: ", r.Err)
 	}
-	return [...]string{"", "done", "gone", "others", "ours"}[min(int(r.Status), 4)]
+	return r.Status.String()
 }
 
 // Every request on a key of nobody, of one's own and of another.
@@ -133,7 +133,7 @@ func batch(t *testing.T, n redlock.Node) {
 			t.Helper()
 			for i, r := range replies {
 				if r.Status != statuses[i] {
-					t.Errorf("%s, number %d, request %d: %s; want %s", what, fence, i, status(r), status(redlock.Reply{Status: statuses[i]}))
+					t.Errorf("%s, number %d, request %d: %s; want %s", what, fence, i, status(r), statuses[i])
 				}
 			}
 		}

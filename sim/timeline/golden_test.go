@@ -67,6 +67,23 @@ func stories(t *testing.T) map[string]string {
 	return texts
 }
 
+// sameAs compares a text with the file that holds it, or writes it there.
+func sameAs(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatalf("%v (go test ./sim/timeline -update writes it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("the text has changed; if it should, go test ./sim/timeline -update\n--- got\n%s\n--- want\n%s", got, want)
+	}
+}
+
 // Each such scenario has its text, to be read like a story.
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -74,18 +91,7 @@ func TestStories(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
 			t.Parallel()
 			got := told(t, run(t, load(t, file)), Story, Style{})
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatalf("%v (go test ./sim/timeline -update writes it)", err)
-			}
-			if got != string(want) {
-				t.Errorf("the story has changed; if it should, go test ./sim/timeline -update\n--- got\n%s\n--- want\n%s", got, want)
-			}
+			sameAs(t, golden, got)
 		})
 	}
 }

@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,19 +37,7 @@ func TestTimelines(t *testing.T) {
 			t.Parallel()
 			h := run(t, load(t, "../../testdata/scenarios/"+name+".json"))
 			got := timelineOf(t, h, View{}, Style{})
-			golden := filepath.Join("testdata", "timelines", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatalf("%v (go test ./sim/timeline -update writes it)", err)
-			}
-			if got != string(want) {
-				t.Errorf("the timeline has changed; if it should, go test ./sim/timeline -update\n--- got\n%s\n--- want\n%s", got, want)
-			}
+			sameAs(t, filepath.Join("testdata", "timelines", name+".txt"), got)
 			if n := strings.Count(got, "\n"); n > 40 {
 				t.Errorf("%d lines: more than a screen", n)
 			}
