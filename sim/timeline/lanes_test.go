@@ -23,6 +23,18 @@ func timelineOf(t *testing.T, h *sim.History, view View, st Style) string {
 	return b.String()
 }
 
+// Where nobody wants a lock there is no key to name.
+func TestTimelineWithoutAKey(t *testing.T) {
+	t.Parallel()
+	sc := load(t, "../../testdata/scenarios/d1-validity.json")
+	for i := range sc.Clients {
+		sc.Clients[i].Steps = []sim.Step{{Do: "sleep", For: 1e9}}
+	}
+	if got := timelineOf(t, run(t, sc), View{}, Style{}); strings.Contains(got, "Key") || !strings.Contains(got, "Time is not to scale.") {
+		t.Errorf("a legend of a key that there is not:\n%s", got)
+	}
+}
+
 // Eight failures of the catalogue, each with its cause to be seen on one screen of
 // 40 lines: a wall clock that jumps, one that is slewed, a client that sleeps, a
 // pause between check and act, a node that forgets, a late SET, a release that
