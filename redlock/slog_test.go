@@ -28,15 +28,7 @@ func TestSlog(t *testing.T) {
 	var all, quiet bytes.Buffer
 	m := newModel(3).all(slow(10 * ms))
 	l := m.lock(t, redlock.WithObserver(redlock.Slog(logger(&all, slog.LevelDebug))), redlock.WithObserver(redlock.Slog(logger(&quiet, slog.LevelError))))
-	token := acquired(t, l, time.Second)
-	m.each(die, 2)
-	m.each(slow(0), 2)
-	l.Extend(bg, "k", token, time.Second)
-	l.Release(bg, "k", token)
-	m.all(heal)
-	token = acquired(t, l, time.Second)
-	m.flush(0, 1, 2)
-	l.Extend(bg, "k", token, time.Second)
+	eventful(t, m, l)
 	for _, want := range []string{
 		`level=DEBUG msg="lock attempted" key=k attempt=1 took=10ms`,
 		`level=DEBUG msg="lock granted" key=k attempt=1 took=10ms remaining=978ms`,
