@@ -58,7 +58,7 @@ type Shared struct {
 func (s *Shared) Server(t testing.TB, k Kind) *Server {
 	t.Helper()
 	server, err := s.server(k)
-	need(t, k, err)
+	Need(t, k, err)
 	return server
 }
 
@@ -91,13 +91,15 @@ func (s *Shared) Stop() {
 func New(t testing.TB, k Kind, args ...string) *Server {
 	t.Helper()
 	server, err := Start(k, args...)
-	need(t, k, err)
+	Need(t, k, err)
 	t.Cleanup(server.Stop)
 	return server
 }
 
-// need ends the test if there is no such server.
-func need(t testing.TB, k Kind, err error) {
+// Need ends the test if err says that there is no such program: it is skipped where that
+// is ErrMissing and DRIFTLOCK_REQUIRE does not demand the kind, and fails otherwise. The
+// kind may be one of another program, such as a browser.
+func Need(t testing.TB, k Kind, err error) {
 	t.Helper()
 	switch {
 	case errors.Is(err, ErrMissing) && !slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), string(k)):

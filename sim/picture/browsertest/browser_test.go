@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +25,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"driftlock/clock"
+	"driftlock/internal/servers"
 	"driftlock/sim"
 	"driftlock/sim/picture"
 )
@@ -39,11 +39,7 @@ func chromium(t testing.TB) string {
 			return path
 		}
 	}
-	const missing = "no chromium on the PATH"
-	if slices.Contains(strings.Split(os.Getenv("DRIFTLOCK_REQUIRE"), ","), "chromium") {
-		t.Fatalf("DRIFTLOCK_REQUIRE=chromium: %s", missing)
-	}
-	t.Skip(missing)
+	servers.Need(t, "chromium", fmt.Errorf("chromium is %w", servers.ErrMissing))
 	return ""
 }
 
