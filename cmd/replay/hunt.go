@@ -158,7 +158,7 @@ func openLedger(f *searchFlags, s *sim.Search) (*ledger, error) {
 }
 
 func readRecords(file string) (*findings.Records, error) {
-	if is, err := os.Stat(file); err == nil && !is.Mode().IsRegular() { // /dev/full gives zeros without end
+	if isDevice(file) { // /dev/full gives zeros without end
 		return nil, fmt.Errorf("%s: not a regular file", file)
 	}
 	in, err := os.Open(file)

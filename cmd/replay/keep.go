@@ -63,12 +63,20 @@ func keepAs(name, ext string, fill func(io.Writer) error) (file string, err erro
 }
 
 // replace gives a file another text: the old or the new one is there whole. Behind a
-// link it is the file that the link leads to, and a device stays what it is.
+// link it is the file that the link leads to. A device is refused.
 func replace(file string, text []byte) error {
+	return replaceBy(file, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// replaceBy is replace with what fill writes.
+func replaceBy(file string, fill func(io.Writer) error) error {
 	if to, err := filepath.EvalSymlinks(file); err == nil {
 		file = to
 	}
-	if was, err := os.Stat(file); err == nil && !was.Mode().IsRegular() {
+	if isDevice(file) {
 		return fmt.Errorf("%s is no ordinary file", file)
 	}
 	next, err := os.CreateTemp(filepath.Dir(file), ".driftlock-*")
@@ -76,11 +84,17 @@ func replace(file string, text []byte) error {
 		return err
 	}
 	defer os.Remove(next.Name()) // in vain if all goes well
-	_, err = next.Write(text)
+	err = fill(next)
 	if err = errors.Join(err, next.Chmod(0o644), next.Close()); err != nil {
 		return err
 	}
 	return os.Rename(next.Name(), file)
+}
+
+// isDevice says that there is something that is no ordinary file.
+func isDevice(file string) bool {
+	was, err := os.Stat(file)
+	return err == nil && !was.Mode().IsRegular()
 }
 
 // interruptible is a file whose writing an interrupt ends, so that what is half

@@ -104,38 +104,27 @@ func (a *app) draw(w *stream, sub subject, h *sim.History, v sim.Verdict, tried 
 	return nil
 }
 
-// write writes one file. One that was there is replaced, and left alone if that fails.
+// write writes one file. One that was there is replaced, and left alone if that fails; a
+// device is written to.
 func (p *pictures) write(file string, draw func(io.Writer) error) (string, error) {
 	if ext := filepath.Ext(file); p.drawn > 1 {
 		file = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), p.drawn, ext)
 	}
-	f, replaces, err := open(file)
-	if err != nil {
-		return "", fail(statusFault, "%s could not be written: %w", file, err)
+	fill := replaceBy
+	if isDevice(file) {
+		fill = into
 	}
-	err = draw(f)
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil && replaces {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		if replaces {
-			os.Remove(f.Name())
-		}
+	if err := fill(file, draw); err != nil {
 		return "", fail(statusFault, "%s could not be written: %w", file, err)
 	}
 	return file, nil
 }
 
-// open opens a file to take the place of another, or, where that is no ordinary one,
-// that itself.
-func open(file string) (f *os.File, replaces bool, err error) {
-	if was, err := os.Lstat(file); err == nil && !was.Mode().IsRegular() {
-		f, err = os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
-		return f, false, err
+// into writes to a device, such as /dev/stdout.
+func into(file string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
 	}
-	f, err = os.OpenFile(file+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	return f, true, err
+	return errors.Join(fill(f), f.Close())
 }
