@@ -42,13 +42,25 @@ const (
 
 // Key returns 64 bits that depend on all arguments, and on which is which. With
 // four of them fixed, different values of the fifth always give different keys:
-// every step is one to one. Seed and purpose choose where a walk of SplitMix64
-// begins, a, b and c how far along it the draw lies. About 3 ns.
+// every step is one to one. About 3 ns.
 func Key(seed uint64, purpose Purpose, a, b, c uint64) uint64 {
+	return NewWalk(seed, purpose, a, b).Key(c)
+}
+
+// A Walk is all keys of one seed and purpose, a and b: a walk of SplitMix64. Seed
+// and purpose choose where it begins, a and b how far along it they lie, and c is
+// a step of each. Who draws often keeps it.
+type Walk struct{ start uint64 }
+
+// NewWalk returns the walk of a seed and a purpose, a and b.
+func NewWalk(seed uint64, purpose Purpose, a, b uint64) Walk {
 	x := (seed ^ uint64(purpose)*k1) * k0
 	x ^= x >> 32
-	return mix(x + (a*k2 ^ bits.RotateLeft64(b*k3, 32)) + c*k4)
+	return Walk{x + (a*k2 ^ bits.RotateLeft64(b*k3, 32))}
 }
+
+// Key returns the key of c, as the function Key does.
+func (w Walk) Key(c uint64) uint64 { return mix(w.start + c*k4) }
 
 // mix is the output function of SplitMix64 (Steele, Lea, Flood 2014; Stafford's
 // variant 13): each bit of x flips each bit of the result half the time.

@@ -2,6 +2,7 @@ package draw
 
 import (
 	"math"
+	"math/big"
 	"math/bits"
 	"testing"
 
@@ -168,6 +169,27 @@ func TestExponentialIsALogarithm(t *testing.T) {
 			t.Errorf("Exponential grows from %#x on", u)
 		}
 	})
+}
+
+// Between two steps of the table a logarithm is a straight line, to the last bit.
+func TestLogarithmIsALineBetweenSteps(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		u := words().Draw(t, "u")
+		whole := 64 - bits.Len64(u)
+		digits := u << whole << 1 // behind the leading 1
+		i, part := digits>>(64-steps), new(big.Int).SetUint64(digits<<steps>>(64-rest))
+		low, high := log2Table[i], log2Table[i+1]
+		part.Rsh(part.Mul(part, new(big.Int).SetUint64(high-low)), rest)
+		if got, want := minusLog2(u), uint64(whole+1)<<fraction-low-part.Uint64(); got != want {
+			t.Errorf("minusLog2(%#x) = %d, want %d", u, got, want)
+		}
+	})
+	for i, low := range log2Table[:1<<steps] { // else the product would not fit in 64 bits
+		if apart := log2Table[i+1] - low; apart > 1<<31 {
+			t.Errorf("steps %d and %d are %#x apart", i, i+1, apart)
+		}
+	}
 }
 
 func TestParetoIsAPower(t *testing.T) {

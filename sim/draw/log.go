@@ -67,19 +67,14 @@ func log2(i uint64) (l uint64) {
 	return l
 }
 
-// line reads table at at, whose top bits, steps of them, stand above rest bits.
-func line(table *[1<<steps + 1]uint64, at uint64) uint64 {
-	i, part := at>>rest&(1<<steps-1), at&(1<<rest-1)
-	low, high := table[i], table[i+1]
-	hi, lo := bits.Mul64(high-low, part)
-	return low + hi<<(64-rest) + lo>>rest
-}
-
 // minusLog2 is −log2(u/2⁶⁴); of 0 it is that of 1.
 func minusLog2(u uint64) uint64 {
-	zeros := bits.LeadingZeros64(u | 1)
-	mantissa := (u | 1) << zeros << 1 // without its leading 1
-	return uint64(zeros+1)<<fraction - line(&log2Table, mantissa>>(64-steps-rest))
+	u |= 1
+	zeros := bits.LeadingZeros64(u) & 63
+	at := u << zeros << 1 >> (64 - steps - rest) // without its leading 1
+	i, part := at>>rest, at&(1<<rest-1)
+	low, high := log2Table[i], log2Table[i+1] // 2³¹ apart at most
+	return uint64(zeros+1)<<fraction - low - (high-low)*part>>rest
 }
 
 // minusLn is −ln(u/2⁶⁴); of 0 it is that of 1.
@@ -90,5 +85,9 @@ func minusLn(u uint64) uint64 {
 
 // exp2 is 2^(f/2^fraction), for f below 1.
 func exp2(f uint64) uint64 {
-	return line(&exp2Table, f<<(steps+rest-fraction))
+	at := f << (steps + rest - fraction)
+	i, part := at>>rest, at&(1<<rest-1)
+	low, high := exp2Table[i], exp2Table[i+1]
+	hi, lo := bits.Mul64(high-low, part)
+	return low + hi<<(64-rest) + lo>>rest
 }

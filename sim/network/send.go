@@ -2,6 +2,7 @@ package network
 
 import (
 	"math"
+	"slices"
 
 	"driftlock/sim/draw"
 )
@@ -25,14 +26,13 @@ type Fate struct {
 // A Network answers for the messages of one run. The zero Network has no
 // machines: Reset it. Not safe for concurrent use.
 type Network struct {
-	seed    uint64
-	nodes   int
-	paths   []path // of request and reply, by client and node
-	cuts    []span // those of a path lie together
-	rules   []rule
-	quiet   int64 // from then on nothing happens by chance
-	longest int64
-	bounded bool
+	seed  uint64
+	nodes int
+	ways  []way
+	paths []path // of request and reply, by client and node
+	cuts  []span // those of a path lie together
+	rules []rule
+	quiet int64 // from then on nothing happens by chance
 
 	sides []side // while it is made: of each machine, clients first
 	name  []byte // and the name of a path
@@ -42,17 +42,25 @@ const million = 1_000_000
 
 // path is one direction between a client and a node, with all that concerns it.
 type path struct {
+	*way
+	plain          bool      // nothing can happen to a message: it takes its delay
+	delays         draw.Walk // of messages
+	lossEnds       int64     // until then all is lost; this and slowEnds are all that a run changes
+	slowEnds       int64     // until then all is late
+	cuts, endCuts  int32     // in Network.cuts
+	rules, endRule int32     // in Network.rules
+}
+
+// way is a Path, which many paths have.
+type way struct {
 	law            law
 	min, mean, max int64 // max: of Pareto and Exponential, math.MaxInt64 for none
+	longest        int64 // delay that the law can give
 	lossPPM        int64
 	lossFor        int64
-	lossEnds       int64 // until then all is lost; this and slowEnds are all that a run changes
 	slowPPM        int64
 	slowBy         int64
 	slowFor        int64
-	slowEnds       int64 // until then all is late
-	cuts, endCuts  int32 // in Network.cuts
-	rules, endRule int32 // in Network.rules
 }
 
 type law uint8
@@ -93,47 +101,80 @@ func (n *Network) Reset(c Config, seed uint64, clients, nodes []string) {
 	if c.QuietFrom > 0 {
 		n.quiet = int64(c.QuietFrom)
 	}
-	n.paths = n.paths[:0]
-	for _, client := range clients {
-		for _, node := range nodes {
-			n.paths = append(n.paths, n.resolve(&c, &c.Request, client, node), n.resolve(&c, &c.Reply, node, client))
+	n.ways = append(n.ways[:0], newWay(&c.Request), newWay(&c.Reply))
+	request, reply := &n.ways[0], &n.ways[1]
+	n.paths = slices.Grow(n.paths[:0], 2*len(clients)*len(nodes))
+	for i := range uint64(len(clients)) {
+		for j := range uint64(len(nodes)) {
+			n.paths = append(n.paths,
+				path{way: request, plain: request.plain(), delays: draw.NewWalk(seed, draw.RequestDelay, i, j)},
+				path{way: reply, plain: reply.plain(), delays: draw.NewWalk(seed, draw.ReplyDelay, i, j)})
 		}
 	}
+	n.resolvePaths(c.Paths, clients, nodes)
 	n.resolveCuts(c.Cuts, clients, nodes)
 	n.resolveRules(c.Rules, clients, nodes)
-	n.bound()
 }
 
-// resolve returns the path from one machine to another: usual, unless c has one
-// of its own for them.
-func (n *Network) resolve(c *Config, usual *Path, from, to string) path {
-	if len(c.Paths) > 0 {
-		n.name = append(append(append(n.name[:0], from...), '>'), to...)
-		if own, ok := c.Paths[string(n.name)]; ok {
-			usual = &own
-		}
-	}
-	d := &usual.Delay
-	p := path{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(usual.LossPPM), lossFor: int64(usual.LossFor),
-		slowPPM: int64(usual.SlowPPM), slowBy: int64(usual.SlowBy), slowFor: int64(usual.SlowFor)}
+func newWay(p *Path) way {
+	d := &p.Delay
+	w := way{min: int64(d.Min), mean: int64(d.Mean), max: int64(d.Max), lossPPM: int64(p.LossPPM), lossFor: int64(p.LossFor),
+		slowPPM: int64(p.SlowPPM), slowBy: int64(p.SlowBy), slowFor: int64(p.SlowFor)}
 	switch d.Law {
 	case Uniform:
-		p.law = uniform
+		w.law = uniform
 	case Exponential:
-		p.law = exponential
+		w.law = exponential
 	case Pareto:
-		p.law = pareto
+		w.law = pareto
 	}
-	if p.max == 0 && p.law != uniform {
-		p.max = math.MaxInt64
+	if w.max == 0 && w.law != uniform {
+		w.max = math.MaxInt64
 	}
-	return p
+	w.longest = max(w.delay(0), w.delay(math.MaxUint64))
+	return w
+}
+
+// plain says that by chance a message is neither lost nor late.
+func (w *way) plain() bool { return w.lossPPM == 0 && w.slowPPM == 0 }
+
+// bounded says that the longest delay is a bound, and not only all that the draws give.
+func (w *way) bounded() bool { return w.law != pareto || w.max < math.MaxInt64 }
+
+// resolvePaths gives those paths a way of their own that have one.
+func (n *Network) resolvePaths(own map[string]Path, clients, nodes []string) {
+	if len(own) == 0 {
+		return
+	}
+	for i := range n.paths {
+		from, to := n.ends(i, clients, nodes)
+		n.name = append(append(append(n.name[:0], from...), '>'), to...)
+		if c, ok := own[string(n.name)]; ok {
+			n.ways = append(n.ways, newWay(&c))
+			p := &n.paths[i]
+			p.way = &n.ways[len(n.ways)-1]
+			p.plain = p.way.plain()
+		}
+	}
 }
 
 // index is where the path from a client to a node lies, and next to it the way back.
 func (n *Network) index(client, node int) int { return 2 * (client*n.nodes + node) }
 
+// ends are the machines that a path, by its number, leads from and to.
+func (n *Network) ends(i int, clients, nodes []string) (from, to string) {
+	client, node := clients[i/2/n.nodes], nodes[i/2%n.nodes]
+	if i%2 == 1 {
+		return node, client
+	}
+	return client, node
+}
+
 func (n *Network) resolveCuts(cuts []Cut, clients, nodes []string) {
+	n.cuts = n.cuts[:0]
+	if len(cuts) == 0 {
+		return
+	}
 	n.sides = n.sides[:0]
 	for _, c := range cuts {
 		for _, names := range [][]string{clients, nodes} {
@@ -142,7 +183,6 @@ func (n *Network) resolveCuts(cuts []Cut, clients, nodes []string) {
 			}
 		}
 	}
-	n.cuts = n.cuts[:0]
 	machines := len(clients) + len(nodes)
 	for i := range n.paths {
 		p := &n.paths[i]
@@ -155,6 +195,7 @@ func (n *Network) resolveCuts(cuts []Cut, clients, nodes []string) {
 			of := n.sides[j*machines : (j+1)*machines]
 			if of[from]&inFrom != 0 && of[to]&inTo != 0 || !c.OneWay && of[from]&inTo != 0 && of[to]&inFrom != 0 {
 				n.cuts = append(n.cuts, c.span(i%2 == 1))
+				p.plain = false
 			}
 		}
 		p.endCuts = int32(len(n.cuts))
@@ -186,16 +227,17 @@ func (c Cut) span(reply bool) span {
 
 func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 	n.rules = n.rules[:0]
+	if len(rules) == 0 {
+		return
+	}
 	for i := range n.paths {
 		p := &n.paths[i]
-		from, to := clients[i/2/len(nodes)], nodes[i/2%len(nodes)]
-		if i%2 == 1 {
-			from, to = to, from
-		}
+		from, to := n.ends(i, clients, nodes)
 		p.rules = int32(len(n.rules))
 		for _, r := range rules {
 			if (r.From == "" || r.From == from) && (r.To == "" || r.To == to) {
 				n.rules = append(n.rules, rule{uint32(r.Nth), r.Drop, r.Twice, int64(r.Late)})
+				p.plain = false
 			}
 		}
 		p.endRule = int32(len(n.rules))
@@ -212,10 +254,20 @@ func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 // after the first has arrived.
 func (n *Network) Send(now int64, m Message) Fate {
 	i := n.index(m.Client, m.Node)
-	delay, copied, loss, slow := draw.RequestDelay, draw.RequestCopy, draw.RequestLoss, draw.RequestSlow
 	if m.Reply {
 		i++
-		delay, copied, loss, slow = draw.ReplyDelay, draw.ReplyCopy, draw.ReplyLoss, draw.ReplySlow
+	}
+	if p := &n.paths[i]; p.plain && now < n.quiet {
+		return Fate{At: later(now, p.delay(p.delays.Key(uint64(m.Nth))))}
+	}
+	return n.fate(now, m, i)
+}
+
+// fate is what becomes of m on path i, where anything may happen.
+func (n *Network) fate(now int64, m Message, i int) Fate {
+	copied, loss, slow := draw.RequestCopy, draw.RequestLoss, draw.RequestSlow
+	if m.Reply {
+		copied, loss, slow = draw.ReplyCopy, draw.ReplyLoss, draw.ReplySlow
 	}
 	p := &n.paths[i]
 	key := func(why draw.Purpose) uint64 {
@@ -246,15 +298,15 @@ func (n *Network) Send(now int64, m Message) Fate {
 	if lost {
 		return Fate{Lost: true}
 	}
-	takes := func(why draw.Purpose) int64 {
+	takes := func(u uint64) int64 {
 		if !chance {
 			return p.min
 		}
-		return p.delay(key(why))
+		return p.delay(u)
 	}
-	f := Fate{At: later(now, later(takes(delay), late))}
+	f := Fate{At: later(now, later(takes(p.delays.Key(uint64(m.Nth))), late))}
 	if again {
-		f.Again = later(f.At, max(1, takes(copied)))
+		f.Again = later(f.At, max(1, takes(key(copied))))
 	}
 	return f
 }
@@ -273,23 +325,45 @@ func befalls(now int64, u uint64, ppm, lasts int64, ends *int64) bool {
 	return true
 }
 
-// delay is what the path's law makes of u.
-func (p *path) delay(u uint64) int64 {
-	switch p.law {
+// delay is what the law makes of u.
+func (w *way) delay(u uint64) int64 {
+	switch w.law {
 	case uniform:
-		return draw.Between(u, p.min, p.max)
+		return draw.Between(u, w.min, w.max)
 	case exponential:
-		return min(later(p.min, draw.Exponential(u, p.mean)), p.max)
+		return min(later(w.min, draw.Exponential(u, w.mean)), w.max)
 	case pareto:
-		return min(draw.Pareto(u, p.min), p.max)
+		return min(draw.Pareto(u, w.min), w.max)
 	}
-	return p.min
+	return w.min
 }
 
 // LongestDelay bounds how long a message can be on its way, a copy included, in
 // true nanoseconds. It is false if nothing bounds it: a Pareto law without Max.
 // An exponential law without Max ends at 44.4 times its mean (see package draw).
-func (n *Network) LongestDelay() (ns int64, bounded bool) { return n.longest, n.bounded }
+// Rules are taken as if all met in one message.
+func (n *Network) LongestDelay() (ns int64, bounded bool) {
+	for i := range n.paths {
+		p := &n.paths[i]
+		if !p.bounded() {
+			return math.MaxInt64, false
+		}
+		all := p.longest
+		if p.slowPPM > 0 {
+			all = later(all, p.slowBy)
+		}
+		copied := false
+		for _, r := range n.rules[p.rules:p.endRule] {
+			all = later(all, r.late)
+			copied = copied || r.twice
+		}
+		if copied {
+			all = later(all, max(1, p.longest))
+		}
+		ns = max(ns, all)
+	}
+	return ns, true
+}
 
 // RoundTrip is the least time that a request from a client to a node and the
 // reply to it are on their way, in true nanoseconds. It is false if a cut is there
@@ -305,32 +379,6 @@ func (n *Network) RoundTrip(client, node int, from, to int64) (ns int64, open bo
 		ns = later(ns, p.min)
 	}
 	return ns, true
-}
-
-// bound computes LongestDelay. Rules are taken as if all met in one message.
-func (n *Network) bound() {
-	n.longest, n.bounded = 0, true
-	for i := range n.paths {
-		p := &n.paths[i]
-		if p.law == pareto && p.max == math.MaxInt64 {
-			n.longest, n.bounded = math.MaxInt64, false
-			return
-		}
-		most := max(p.delay(0), p.delay(math.MaxUint64))
-		all := most
-		if p.slowPPM > 0 {
-			all = later(all, p.slowBy)
-		}
-		copied := false
-		for _, r := range n.rules[p.rules:p.endRule] {
-			all = later(all, r.late)
-			copied = copied || r.twice
-		}
-		if copied {
-			all = later(all, max(1, most))
-		}
-		n.longest = max(n.longest, all)
-	}
 }
 
 // later is t+d for d ≥ 0, kept within int64.
