@@ -23,10 +23,8 @@ type attempt struct {
 
 // attemptOf finds the attempt of an owner, or nil: a token from elsewhere.
 func (c *checker) attemptOf(owner Text) *attempt {
-	if int(owner) < len(c.byOwner) {
-		if i := c.byOwner[owner]; i > 0 {
-			return &c.attempts[i-1]
-		}
+	if i := c.owners[owner].attempt; i > 0 {
+		return &c.attempts[i-1]
 	}
 	return nil
 }
@@ -38,7 +36,7 @@ func (c *checker) follow(e *Event) {
 		if node.Acquires(e.Op) {
 			c.fail(e)
 			c.attempts = append(c.attempts, attempt{owner: e.Owner, key: e.Key, client: e.Client, proc: e.Proc, asked: e.At, returned: never})
-			c.byOwner[e.Owner] = int32(len(c.attempts))
+			c.owners[e.Owner].attempt = int32(len(c.attempts))
 		}
 	case Slept, Refused, Ended:
 		c.fail(e)
@@ -48,8 +46,6 @@ func (c *checker) follow(e *Event) {
 		if a != nil {
 			a.won = true
 		}
-	case Executed:
-		c.answered(e)
 	case Released:
 		a := c.attemptOf(e.Owner)
 		c.honestRelease(e, a)
@@ -78,15 +74,14 @@ func (c *checker) fail(e *Event) {
 
 // answered counts what a node did for an attempt.
 func (c *checker) answered(e *Event) {
-	a := c.attemptOf(e.Owner)
+	a, acquires := c.attemptOf(e.Owner), node.Acquires(e.Op)
 	switch {
 	case a == nil:
+	case acquires && e.Status == redlock.Done:
+		a.granted++
+	case acquires && (e.Status == redlock.Others || e.Status == redlock.Gone):
+		a.held++
 	case e.Status == redlock.Done && node.EffectOf(e.Op, true) == node.Deletes:
 		a.freed++
-	case !node.Acquires(e.Op):
-	case e.Status == redlock.Done:
-		a.granted++
-	case e.Status == redlock.Others || e.Status == redlock.Gone:
-		a.held++
 	}
 }

@@ -19,25 +19,25 @@ func Check(h *History) Verdict {
 // checker is one pass over a history, and the tables it fills. Used again, it
 // keeps its memory; the verdict it gave before is then gone.
 type checker struct {
-	h         *History
-	clients   []machine
-	nodes     []machine
-	leases    []lease
-	blocks    []block
-	open      []int // blocks that go on, one a node and key at most
-	attempts  []attempt
-	waits     []wait
-	net       network.Network // for its bounds
-	names     []string
-	fences    []fenced
-	writes    []written
-	accepted  []written // the newest of a resource and key
-	byOwner   []int32   // the attempt of an owner, from 1
-	held      []chain   // by owner: its blocks
-	trusting  []int     // for I1
-	unawaited []bool    // by owner: nobody waits for the answers to its acquire any more
-	ppb       int64     // the drift factor
-	verdict   Verdict   // what comes of it
+	h        *History
+	clients  []machine
+	nodes    []machine
+	leases   []lease
+	blocks   []block
+	open     []int // blocks that go on, one a node and key at most, in no order
+	attempts []attempt
+	waits    []wait
+	net      network.Network // for its bounds
+	names    []string
+	fences   []fenced
+	writes   []written
+	accepted []written  // the newest of a resource and key
+	owners   []owner    // by owner value
+	trusting []int      // for I1
+	blocking []interval // for a lease, while it is settled
+	lapsing  []interval // the same, its own release ignored
+	ppb      int64      // the drift factor
+	verdict  Verdict    // what comes of it
 }
 
 // lease is a Lease in the making.
@@ -56,37 +56,43 @@ type lease struct {
 type block struct {
 	Block
 	key, owner Text
-	changed    int64  // true time of its last change
 	next       int32  // the next of its owner; 0: this is the last
 	client     int16  // that set the key
 	nth        uint32 // by which of its messages; 0: it is there since a fault
 	restored   bool   // a fault brought it back
 }
 
-// chain is a list of blocks, in their order: the first and the last, from 1; both
-// 0 if it is empty. There are many blocks, and few of one owner.
-type chain struct{ first, last int32 }
+// owner is what there is of one owner value. Its blocks are a chain, in their order:
+// there are many blocks, and few of one owner.
+type owner struct {
+	attempt     int32 // the newest, from 1; 0: there is none
+	first, last int32 // of its blocks, from 1; both 0: it has none
+	unawaited   bool  // nobody waits for the answers to its acquire any more
+}
 
 func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
 	for i := range h.events {
 		e := &h.events[i]
-		switch e.Kind { // most events are of these kinds
+		switch e.Kind { // most events are of the first kinds
 		case Read, Heard:
-			continue
 		case Sent, Answered:
 			if e.Value < 0 {
 				c.probeEvent(e)
 			}
-			continue
+		case Executed:
+			c.probeExecuted(e)
+			c.answered(e)
+			c.execute(e)
+		default:
+			c.probeEvent(e)
+			c.follow(e)
+			c.waiting(e)
+			c.take(e)
 		}
-		c.probeEvent(e)
-		c.follow(e)
-		c.waiting(e)
-		c.take(e)
 	}
 	for len(c.open) > 0 {
-		c.close(c.open[0], never, Expired)
+		c.close(0, never, Expired)
 	}
 	for i := range c.leases {
 		c.settle(&c.leases[i])
@@ -133,9 +139,7 @@ func (c *checker) reset(h *History) {
 	c.leases, c.blocks, c.open = c.leases[:0], c.blocks[:0], c.open[:0]
 	c.waits = c.waits[:0]
 	c.fences, c.writes, c.accepted = c.fences[:0], c.writes[:0], c.accepted[:0]
-	c.attempts, c.byOwner = c.attempts[:0], append(c.byOwner[:0], make([]int32, len(h.texts))...)
-	c.unawaited = append(c.unawaited[:0], make([]bool, len(h.texts))...)
-	c.held = append(c.held[:0], make([]chain, len(h.texts))...)
+	c.attempts, c.owners = c.attempts[:0], append(c.owners[:0], make([]owner, len(h.texts))...)
 	v := &c.verdict
 	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
 }
@@ -171,8 +175,6 @@ func (c *checker) take(e *Event) {
 		c.wrote(e)
 	case Stored:
 		c.stored(e)
-	case Executed:
-		c.execute(e)
 	case Holds:
 		c.holds(e)
 	}
@@ -221,7 +223,11 @@ func (c *checker) extend(e *Event) {
 // tell ends trust in the leases of an owner that the client of e has. If it has
 // none, somebody gave it the token, and trust ends in all of that owner.
 func (c *checker) tell(e *Event) {
-	own := slices.ContainsFunc(c.leases, func(l lease) bool { return l.owner == e.Owner && l.client == int(e.Client) })
+	own := false
+	for i := range c.leases {
+		l := &c.leases[i]
+		own = own || l.owner == e.Owner && l.client == int(e.Client)
+	}
 	for i := range c.leases {
 		if l := &c.leases[i]; l.owner == e.Owner && (!own || l.client == int(e.Client)) {
 			l.told = min(l.told, e.At)
@@ -244,18 +250,25 @@ func (c *checker) settle(l *lease) {
 	clock := c.clock(l.client)
 	l.Deadline = clock.reach(l.Granted, l.deadline)
 	l.TrustEnds = max(l.Granted, min(l.Deadline, l.told))
-	if c.attemptOf(l.owner) == nil && c.held[l.owner].first == 0 {
+	of := &c.owners[l.owner]
+	if of.attempt == 0 && of.first == 0 {
 		// Its lock asks no node.
 		l.ExclusionEnds, l.Lapse = l.TrustEnds, l.Deadline
 		return
 	}
-	l.ExclusionEnds = c.excluded(l, func(b *block) int64 { return b.To })
-	l.Lapse = c.excluded(l, func(b *block) int64 { return b.Lapse })
-	for i := c.held[l.owner].first; i > 0; i = c.blocks[i-1].next {
-		if b := &c.blocks[i-1]; b.key == l.key && b.From <= l.Granted && l.Granted < b.To {
+	c.blocking, c.lapsing = c.blocking[:0], c.lapsing[:0]
+	for b := c.block(of.first); b != nil; b = c.block(b.next) {
+		if b.key != l.key {
+			continue
+		}
+		c.blocking = append(c.blocking, interval{b.From, b.To})
+		c.lapsing = append(c.lapsing, interval{b.From, b.Lapse})
+		if b.From <= l.Granted && l.Granted < b.To {
 			l.Nodes++
 		}
 	}
+	l.ExclusionEnds = c.excluded(l.Granted, c.blocking)
+	l.Lapse = c.excluded(l.Granted, c.lapsing)
 	if l.Lapse != never && l.ttl > 0 {
 		short := l.deadline + mulUp(l.ttl, c.ppb) - clock.at(l.Lapse) // required: T·f' >= short
 		l.Required = Factor(divUp(short, l.ttl))
@@ -267,17 +280,15 @@ func (c *checker) settle(l *lease) {
 func (c *checker) quorum() int    { return len(c.nodes)/2 + 1 }
 func (c *checker) mustBlock() int { return len(c.nodes) - c.quorum() + 1 }
 
-// excluded is the first instant from the grant on at which fewer than N−q+1
-// nodes block for the lease, when a block ends at end(b).
-func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
+// excluded is the first instant from t on at which fewer than N−q+1 nodes block.
+func (c *checker) excluded(t int64, blocks []interval) int64 {
 	need := c.mustBlock()
-	for t := l.Granted; ; {
+	for {
 		count, next := 0, int64(never)
-		for i := c.held[l.owner].first; i > 0; i = c.blocks[i-1].next {
-			b := &c.blocks[i-1]
-			if b.key == l.key && b.From <= t && t < end(b) {
+		for _, b := range blocks {
+			if b.from <= t && t < b.to {
 				count++
-				next = min(next, end(b))
+				next = min(next, b.to)
 			}
 		}
 		if count < need {
@@ -289,53 +300,67 @@ func (c *checker) excluded(l *lease, end func(*block) int64) int64 {
 
 // ---- blocks
 
-func (c *checker) opened(node int16, key Text) int {
-	for _, i := range c.open {
-		if b := &c.blocks[i]; b.Node == int(node) && b.key == key {
-			return i
-		}
+// block is a block by its number from 1; nil for 0.
+func (c *checker) block(n int32) *block {
+	if n == 0 {
+		return nil
 	}
-	return -1
+	return &c.blocks[n-1]
 }
 
-func (c *checker) begin(node int16, key, owner Text, at, when int64) {
-	c.blocks = append(c.blocks, block{key: key, owner: owner, changed: at,
-		Block: Block{Node: int(node), Key: c.h.Text(key), Owner: c.h.Text(owner), From: at, When: when}})
+// opened is the block of a node and key that goes on, and where in c.open it is; nil
+// if there is none.
+func (c *checker) opened(node int16, key Text) (b *block, at int) {
+	for at, i := range c.open {
+		if b := &c.blocks[i]; b.Node == int(node) && b.key == key {
+			return b, at
+		}
+	}
+	return nil, -1
+}
+
+func (c *checker) begin(node int16, key, owner Text, at, when int64) *block {
+	c.blocks = append(c.blocks, block{key: key, owner: owner,
+		Block: Block{Node: int(node), Key: c.h.Text(key), Owner: c.h.Text(owner), From: at}})
 	c.open = append(c.open, len(c.blocks)-1)
-	n, of := int32(len(c.blocks)), &c.held[owner]
+	n, of := int32(len(c.blocks)), &c.owners[owner]
 	if of.last == 0 {
 		of.first = n
 	} else {
 		c.blocks[of.last-1].next = n
 	}
 	of.last = n
+	b := &c.blocks[n-1]
+	c.lasts(b, at, when)
+	return b
 }
 
-// lapse is when the node's key is gone by itself: on the node's wall clock, and
-// not while the node does not serve.
-func (c *checker) lapse(b *block) int64 {
+// lasts says, from the true time at on, until which reading a block's key lives. It is
+// gone by itself on the node's wall clock, and not while the node does not serve.
+func (c *checker) lasts(b *block, at, when int64) {
 	m := &c.nodes[b.Node]
-	gone := b.When * 1e6
+	gone := when * 1e6
 	if c.h.scenario.Nodes[b.Node].Expiry != node.NonStrict {
 		gone += 1e6
 	}
-	return past(m.away, m.wall.reach(b.changed, gone))
+	b.When, b.Lapse = when, past(m.away, m.wall.reach(at, gone))
 }
 
 // broke adds a violation to the verdict.
 func (c *checker) broke(v Violation) { c.verdict.Violations = append(c.verdict.Violations, v) }
 
-// close ends the block i at the true time at, or when it lapsed before.
-func (c *checker) close(i int, at int64, why BlockEnd) {
-	b := &c.blocks[i]
-	b.Lapse = c.lapse(b)
+// close ends the block at a place of c.open at the true time at, or when it lapsed
+// before.
+func (c *checker) close(place int, at int64, why BlockEnd) {
+	b := &c.blocks[c.open[place]]
 	b.To, b.Ends = at, why
 	if b.Lapse <= at {
 		b.To, b.Ends = b.Lapse, Expired
 	} else if why != Freed {
 		b.Lapse = at
 	}
-	c.open = slices.DeleteFunc(c.open, func(o int) bool { return o == i })
+	last := len(c.open) - 1
+	c.open[place], c.open = c.open[last], c.open[:last]
 }
 
 // execute notes what a request did to a node's key.
@@ -343,44 +368,42 @@ func (c *checker) execute(e *Event) {
 	if e.Status != redlock.Done {
 		return
 	}
-	i := c.opened(e.Node, e.Key)
-	there := i >= 0 && e.At < c.lapse(&c.blocks[i])
+	b, place := c.opened(e.Node, e.Key)
+	there := b != nil && e.At < b.Lapse
 	if there && !node.Acquires(e.Op) {
-		c.owned(e, &c.blocks[i])
+		c.owned(e, b)
 	}
 	switch effect := node.EffectOf(e.Op, there); {
-	case effect == node.Deletes && i >= 0 && c.blocks[i].owner == e.Owner:
-		c.close(i, e.At, Freed)
-	case effect == node.Deletes && i >= 0:
-		c.close(i, e.At, Deleted)
-	case effect == node.Prolongs && i >= 0:
-		c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
+	case effect == node.Deletes && b != nil && b.owner == e.Owner:
+		c.close(place, e.At, Freed)
+	case effect == node.Deletes && b != nil:
+		c.close(place, e.At, Deleted)
+	case effect == node.Prolongs && b != nil:
+		c.lasts(b, e.At, e.Value)
 	case effect == node.Sets:
-		if i >= 0 {
-			c.close(i, e.At, Deleted)
+		if b != nil {
+			c.close(place, e.At, Deleted)
 		}
-		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
-		b := &c.blocks[len(c.blocks)-1]
+		b = c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
 		b.client, b.nth = e.Client, e.Nth
 	}
 }
 
 // holds notes whose key is on a node after a fault.
 func (c *checker) holds(e *Event) {
-	i := c.opened(e.Node, e.Key)
-	if i >= 0 && c.blocks[i].owner == e.Owner && e.At < c.lapse(&c.blocks[i]) {
-		if c.blocks[i].When != e.Value {
-			c.blocks[i].When, c.blocks[i].changed = e.Value, e.At
+	b, place := c.opened(e.Node, e.Key)
+	if b != nil && b.owner == e.Owner && e.At < b.Lapse {
+		if b.When != e.Value {
+			c.lasts(b, e.At, e.Value)
 			c.verdict.Probes[ProbeGhost]++
 		}
 		return
 	}
-	if i >= 0 {
-		c.close(i, e.At, Forgotten)
+	if b != nil {
+		c.close(place, e.At, Forgotten)
 	}
 	if e.Owner != 0 {
-		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value)
-		c.blocks[len(c.blocks)-1].restored = true
+		c.begin(e.Node, e.Key, e.Owner, e.At, e.Value).restored = true
 		c.verdict.Probes[ProbeGhost]++
 	}
 }

@@ -32,8 +32,7 @@ func (c *checker) tidiness() {
 		if a.returned == never {
 			continue
 		}
-		for j := c.held[a.owner].first; j > 0; j = c.blocks[j-1].next {
-			b := &c.blocks[j-1]
+		for b := c.block(c.owners[a.owner].first); b != nil; b = c.block(b.next) {
 			if b.key != a.key || b.To <= a.returned || b.restored || c.ofLater(b, a, i) {
 				continue
 			}
@@ -61,7 +60,7 @@ func (c *checker) tidiness() {
 // same owner value.
 func (c *checker) ofLater(b *block, a *attempt, i int) bool {
 	switch {
-	case b.nth == 0 || int(c.byOwner[a.owner]) == i+1: // none is later
+	case b.nth == 0 || int(c.owners[a.owner].attempt) == i+1: // none is later
 		return false
 	case b.client != a.client:
 		return true

@@ -85,13 +85,11 @@ func (c *checker) probeEvent(e *Event) {
 	p := &c.verdict.Probes
 	switch e.Kind {
 	case Granted:
-		c.unawaited[e.Owner] = true // from here on: nobody waits for its acquires
+		c.owners[e.Owner].unawaited = true // from here on: nobody waits for its acquires
 	case Asked:
 		if e.Op == redlock.OpRelease {
-			c.unawaited[e.Owner] = true
+			c.owners[e.Owner].unawaited = true
 		}
-	case Executed:
-		c.probeExecuted(e)
 	case Sent, Answered:
 		switch e.Value {
 		case LostOnWay:
@@ -135,15 +133,18 @@ func (c *checker) probeEvent(e *Event) {
 
 func (c *checker) probeExecuted(e *Event) {
 	p := &c.verdict.Probes
-	if slices.ContainsFunc(c.nodes[e.Node].paused, func(a interval) bool { return a.to == e.At }) {
-		p[ProbeQueued]++
+	for _, a := range c.nodes[e.Node].paused {
+		if a.to == e.At {
+			p[ProbeQueued]++
+			break
+		}
 	}
 	if !node.Acquires(e.Op) {
 		return
 	}
 	switch e.Status {
 	case redlock.Done:
-		if c.unawaited[e.Owner] {
+		if c.owners[e.Owner].unawaited {
 			p[ProbeLateGrant]++
 		}
 	case redlock.Ours:
@@ -192,8 +193,8 @@ func (c *checker) probeLease(i int) {
 			break
 		}
 	}
-	for j := c.held[l.owner].first; j > 0; j = c.blocks[j-1].next {
-		if b := &c.blocks[j-1]; b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
+	for b := c.block(c.owners[l.owner].first); b != nil; b = c.block(b.next) {
+		if b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
 			p[ProbeForgot]++
 		}
 	}
@@ -233,8 +234,7 @@ func (c *checker) probeHolder(l *lease, f *Fault) {
 // blocks.
 func (c *checker) probeBlocks(l *lease, f *Fault) {
 	p := &c.verdict.Probes
-	for j := c.held[l.owner].first; j > 0; j = c.blocks[j-1].next {
-		b := &c.blocks[j-1]
+	for b := c.block(c.owners[l.owner].first); b != nil; b = c.block(b.next) {
 		if c.h.scenario.Nodes[b.Node].Name != f.On || int64(f.At) < b.From || int64(f.At) >= b.To {
 			continue
 		}
