@@ -98,7 +98,8 @@ func Exponential(u uint64, mean int64) int64 {
 	if mean <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(mean), minusLn(u))
+	ln, _ := bits.Mul64(minusLog2(u)<<16, ln2) // a logarithm is below 2⁴⁷
+	hi, lo := bits.Mul64(uint64(mean), ln>>16)
 	return shifted(hi, lo, fraction)
 }
 

@@ -77,12 +77,6 @@ func minusLog2(u uint64) uint64 {
 	return uint64(zeros+1)<<fraction - low - (high-low)*part>>rest
 }
 
-// minusLn is −ln(u/2⁶⁴); of 0 it is that of 1.
-func minusLn(u uint64) uint64 {
-	hi, _ := bits.Mul64(minusLog2(u)<<16, ln2) // a logarithm is below 2⁴⁷
-	return hi >> 16
-}
-
 // exp2 is 2^(f/2^fraction), for f below 1.
 func exp2(f uint64) uint64 {
 	at := f << (steps + rest - fraction)
