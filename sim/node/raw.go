@@ -74,59 +74,59 @@ func EffectOf(op redlock.Op, there bool) Effect {
 const Forever = 100 * 365 * 24 * 3600 * 1000
 
 // raw carries out an operation that package redlock does not know.
-func (s *store) raw(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
-	free := i < 0 || !s.slots[i].set
+func (s *store) raw(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	free := k == nil || !k.set
 	switch req.Op {
 	case OpDelete:
 		if free {
 			return redlock.Reply{Status: redlock.Gone}, 0
 		}
-		s.clear(i)
+		s.clear(k)
 		return redlock.Reply{Status: redlock.Done}, 0
 	case OpExpire, OpExpireOwn:
-		return s.expire(i, ms, req)
+		return s.expire(k, ms, req)
 	case OpExtendOrSet:
 		if free {
-			return s.acquire(i, ms, req)
+			return s.acquire(k, ms, req)
 		}
-		return s.extend(i, ms, req)
+		return s.extend(k, ms, req)
 	case OpSetForGood:
-		reply, when := s.acquire(i, ms, req)
+		reply, when := s.acquire(k, ms, req)
 		if reply.Status == redlock.Done {
 			when = Forever
 			s.until(s.find(req.Key), when)
 		}
 		return reply, when
 	case OpAcquireCount:
-		return s.count(i, ms, req)
+		return s.count(k, ms, req)
 	}
 	return redlock.Reply{Status: redlock.Failed, Err: errOp}, 0
 }
 
 // expire sets a key's expiry to ttl from now, also to less than it has.
-func (s *store) expire(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
-	if i < 0 || !s.slots[i].set {
+func (s *store) expire(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if k == nil || !k.set {
 		return redlock.Reply{Status: redlock.Gone}, 0
 	}
-	if req.Op == OpExpireOwn && s.slots[i].owner != req.Owner {
-		return redlock.Reply{Status: redlock.Others}, s.slots[i].when
+	if req.Op == OpExpireOwn && k.owner != req.Owner {
+		return redlock.Reply{Status: redlock.Others}, k.when
 	}
 	when := ms + req.TTL.Milliseconds()
-	s.until(i, when)
+	s.until(k, when)
 	return redlock.Reply{Status: redlock.Done}, when
 }
 
-func (s *store) until(i int32, when int64) {
-	s.note(i)
-	s.slots[i].when = when
+func (s *store) until(k *slot, when int64) {
+	s.note(k)
+	k.when = when
 }
 
 // count is an acquire whose fence number is one above the node's own.
-func (s *store) count(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) count(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
 	next := *req
 	next.Fence = 1
-	if i >= 0 {
-		next.Fence = s.slots[i].fence + 1
+	if k != nil {
+		next.Fence = k.fence + 1
 	}
-	return s.acquire(i, ms, &next)
+	return s.acquire(k, ms, &next)
 }

@@ -36,7 +36,8 @@ const few = 8
 
 // slot is one key of the run, there or not.
 type slot struct {
-	key string
+	key    string
+	number int32 // its own
 	value
 }
 
@@ -78,29 +79,28 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, w
 	if req.Op != redlock.OpRelease && req.TTL.Milliseconds() < 1 {
 		return redlock.Reply{Status: redlock.Failed, Err: errExpire}, 0
 	}
-	i := s.find(req.Key)
-	if i >= 0 && s.slots[i].set && s.over(s.slots[i].when, ms) {
-		s.clear(i) // who comes across an expired key deletes it
+	k := s.find(req.Key)
+	if k != nil && k.set && s.over(k.when, ms) {
+		s.clear(k) // who comes across an expired key deletes it
 	}
 	switch req.Op {
 	case redlock.OpAcquire:
-		return s.acquire(i, ms, req)
+		return s.acquire(k, ms, req)
 	case redlock.OpExtend:
-		return s.extend(i, ms, req)
+		return s.extend(k, ms, req)
 	case redlock.OpRelease:
-		return s.release(i, req)
+		return s.release(k, req)
 	}
-	return s.raw(i, ms, req)
+	return s.raw(k, ms, req)
 }
 
 // acquire is SET key owner NX PX ttl; with a fence number it also takes a number
 // higher than the node's own. A key that is free but not to be had for that
 // number is answered Gone.
-func (s *store) acquire(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
-	if i < 0 {
-		i = s.add(req.Key)
+func (s *store) acquire(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if k == nil {
+		k = s.add(req.Key)
 	}
-	k := &s.slots[i]
 	switch {
 	case k.set && k.owner == req.Owner:
 		return fenced(redlock.Ours, req, k.fence), k.when
@@ -109,7 +109,7 @@ func (s *store) acquire(i int32, ms int64, req *redlock.Request) (redlock.Reply,
 	case req.Fence > 0 && req.Fence <= k.fence:
 		return fenced(redlock.Gone, req, k.fence), 0
 	}
-	s.note(i)
+	s.note(k)
 	k.owner, k.when, k.set, k.fence = req.Owner, ms+req.TTL.Milliseconds(), true, max(k.fence, req.Fence)
 	return fenced(redlock.Done, req, k.fence), k.when
 }
@@ -123,45 +123,44 @@ func fenced(status redlock.Status, req *redlock.Request, own uint64) redlock.Rep
 }
 
 // extend moves the key's expiry to at least ttl from now.
-func (s *store) extend(i int32, ms int64, req *redlock.Request) (redlock.Reply, int64) {
-	if reply, when := s.refuse(i, req); reply.Status != redlock.Done {
-		return reply, when
+func (s *store) extend(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+	if status, when := k.status(req.Owner); status != redlock.Done {
+		return redlock.Reply{Status: status}, when
 	}
-	k := &s.slots[i]
 	if when := ms + req.TTL.Milliseconds(); when > k.when {
-		s.note(i)
+		s.note(k)
 		k.when = when
 	}
 	return redlock.Reply{Status: redlock.Done}, k.when
 }
 
 // release deletes the key.
-func (s *store) release(i int32, req *redlock.Request) (redlock.Reply, int64) {
-	reply, when := s.refuse(i, req)
-	if reply.Status == redlock.Done {
-		s.clear(i)
+func (s *store) release(k *slot, req *redlock.Request) (redlock.Reply, int64) {
+	status, when := k.status(req.Owner)
+	if status == redlock.Done {
+		s.clear(k)
 	}
-	return reply, when
+	return redlock.Reply{Status: status}, when
 }
 
-// refuse answers a request for a key that its owner does not hold. Done means
-// that it holds it.
-func (s *store) refuse(i int32, req *redlock.Request) (redlock.Reply, int64) {
+// status answers a request for a key that its owner does not hold. Done means that
+// it holds it.
+func (k *slot) status(owner string) (s redlock.Status, when int64) {
 	switch {
-	case i < 0 || !s.slots[i].set:
-		return redlock.Reply{Status: redlock.Gone}, 0
-	case s.slots[i].owner != req.Owner:
-		return redlock.Reply{Status: redlock.Others}, s.slots[i].when
+	case k == nil || !k.set:
+		return redlock.Gone, 0
+	case k.owner != owner:
+		return redlock.Others, k.when
 	}
-	return redlock.Reply{Status: redlock.Done}, 0
+	return redlock.Done, 0
 }
 
 func (s *store) Holder(wall int64, key string) (owner string, when int64, ok bool) {
-	i := s.find(key)
-	if i < 0 || !s.slots[i].set || s.over(s.slots[i].when, millisecond(wall)) {
+	k := s.find(key)
+	if k == nil || !k.set || s.over(k.when, millisecond(wall)) {
 		return "", 0, false
 	}
-	return s.slots[i].owner, s.slots[i].when, true
+	return k.owner, k.when, true
 }
 
 // over says whether a key has expired at a reading.
@@ -182,8 +181,8 @@ func millisecond(wall int64) int64 {
 // stays.
 func (s *store) Evict(at int64, key string) {
 	s.now = max(s.now, at)
-	if i := s.find(key); i >= 0 && s.slots[i].set {
-		s.clear(i)
+	if k := s.find(key); k != nil && k.set {
+		s.clear(k)
 	}
 }
 
@@ -192,7 +191,7 @@ func (s *store) Flush(at int64) {
 	s.now = max(s.now, at)
 	for i := range s.slots {
 		if k := &s.slots[i]; k.set || k.fence > 0 {
-			s.note(int32(i))
+			s.note(k)
 			k.value = value{}
 		}
 	}
@@ -207,16 +206,16 @@ func (s *store) Rollback(to int64) {
 }
 
 // clear deletes a key; its fence number stays.
-func (s *store) clear(i int32) {
-	s.note(i)
-	s.slots[i].set = false
+func (s *store) clear(k *slot) {
+	s.note(k)
+	k.set = false
 }
 
 // note remembers what the node knows of a key, before a write.
-func (s *store) note(i int32) {
+func (s *store) note(k *slot) {
 	if s.keeps {
 		s.forget()
-		s.journal = append(s.journal, undo{s.now, i, s.slots[i].value})
+		s.journal = append(s.journal, undo{s.now, k.number, k.value})
 	}
 }
 
@@ -232,26 +231,26 @@ func (s *store) forget() {
 	}
 }
 
-// find returns the number of a key's slot, or −1.
-func (s *store) find(key string) int32 {
+// find returns a key's slot, or nil. It is good until the next is added.
+func (s *store) find(key string) *slot {
 	if len(s.slots) > few {
 		if i, ok := s.numbers[key]; ok {
-			return i
+			return &s.slots[i]
 		}
-		return -1
+		return nil
 	}
 	for i := range s.slots {
-		if s.slots[i].key == key {
-			return int32(i)
+		if k := &s.slots[i]; k.key == key {
+			return k
 		}
 	}
-	return -1
+	return nil
 }
 
 // add makes a slot for a key.
-func (s *store) add(key string) int32 {
+func (s *store) add(key string) *slot {
 	i := int32(len(s.slots))
-	s.slots = append(s.slots, slot{key: key})
+	s.slots = append(s.slots, slot{key: key, number: i})
 	if len(s.slots) == few+1 {
 		if s.numbers == nil {
 			s.numbers = make(map[string]int32)
@@ -262,5 +261,5 @@ func (s *store) add(key string) int32 {
 	} else if len(s.slots) > few {
 		s.numbers[key] = i
 	}
-	return i
+	return &s.slots[i]
 }
