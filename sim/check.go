@@ -72,8 +72,9 @@ type owner struct {
 
 func (c *checker) check(h *History) *Verdict {
 	c.reset(h)
-	for i := range h.events {
-		e := &h.events[i]
+	events := h.events
+	for i := range events {
+		e := &events[i]
 		switch e.Kind { // most events are of the first kinds
 		case Read, Heard:
 		case Sent, Answered:
@@ -83,7 +84,9 @@ func (c *checker) check(h *History) *Verdict {
 		case Executed:
 			c.probeExecuted(e)
 			c.answered(e)
-			c.execute(e)
+			if e.Status == redlock.Done {
+				c.execute(e)
+			}
 		default:
 			c.probeEvent(e)
 			c.follow(e)
@@ -363,11 +366,8 @@ func (c *checker) close(place int, at int64, why BlockEnd) {
 	c.open[place], c.open = c.open[last], c.open[:last]
 }
 
-// execute notes what a request did to a node's key.
+// execute notes what a request that was granted did to a node's key.
 func (c *checker) execute(e *Event) {
-	if e.Status != redlock.Done {
-		return
-	}
 	b, place := c.opened(e.Node, e.Key)
 	there := b != nil && e.At < b.Lapse
 	if there && !node.Acquires(e.Op) {

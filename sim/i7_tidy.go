@@ -23,7 +23,8 @@ import (
 // acquire that comes after its release sets the key again), and the client's
 // connection did not give up. What a fault has brought back nobody kept. Where a
 // delay has no bound there is none to break, and what has until after the run's end
-// is not judged.
+// is not judged. No bound is less than the node timeout, so what is gone by then is not
+// compared with it.
 func (c *checker) tidiness() {
 	sc := &c.h.scenario
 	bound, known := int64(0), false
@@ -33,7 +34,7 @@ func (c *checker) tidiness() {
 			continue
 		}
 		for b := c.block(c.owners[a.owner].first); b != nil; b = c.block(b.next) {
-			if b.key != a.key || b.To <= a.returned || b.restored || c.ofLater(b, a, i) {
+			if b.key != a.key || b.To-a.returned <= int64(sc.Lock.NodeTimeout) || b.restored || c.ofLater(b, a, i) {
 				continue
 			}
 			if !known {

@@ -59,7 +59,7 @@ func (c *scenarioCheck) remedy(p place, before []Remedy, r *Remedy) {
 	switch {
 	case r.Name == "":
 		c.say(p.in("name"), `missing: a word for it, such as "fencing"`)
-	case len(r.Name) > maxName || strings.Trim(r.Name, letters+digits+"-") != "":
+	case len(r.Name) > maxName || !only(r.Name, letters+digits+"-"):
 		c.say(p.in("name"), "%s: a name has up to %d letters, digits and '-'", shown(r.Name), maxName)
 	}
 	for i := range before {

@@ -197,6 +197,16 @@ const (
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
+// only says that a text has no other bytes than those.
+func only(text, bytes string) bool {
+	for i := range len(text) {
+		if strings.IndexByte(bytes, text[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (c *scenarioCheck) expect() {
 	e := c.s.Expect
 	if e == nil {

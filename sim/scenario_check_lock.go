@@ -104,7 +104,7 @@ func (c *scenarioCheck) retry(r *Retry) {
 // in parts per billion and rounded up (docs/design.md, section 4, rule 1).
 func factorPPB(s string) (int64, error) {
 	whole, part, point := strings.Cut(s, ".")
-	number := whole != "" && strings.Trim(whole, digits) == "" && strings.Trim(part, digits) == "" && (part != "" || !point)
+	number := whole != "" && only(whole, digits) && only(part, digits) && (part != "" || !point)
 	switch {
 	case s == "":
 		return 0, errors.New(`missing: the share of the TTL that is not trusted, such as "0.01"`)
@@ -118,10 +118,10 @@ func factorPPB(s string) (int64, error) {
 			ppb += int64(part[i] - '0')
 		}
 	}
-	if len(part) > 9 && strings.Trim(part[9:], "0") != "" {
+	if len(part) > 9 && !only(part[9:], "0") {
 		ppb++
 	}
-	if strings.Trim(whole, "0") != "" || ppb >= 1e9 {
+	if !only(whole, "0") || ppb >= 1e9 {
 		return 0, fmt.Errorf("%s: must be from 0 to below 1", shown(s))
 	}
 	return ppb, nil

@@ -91,7 +91,7 @@ func (c *scenarioCheck) name(p place, name string, number int) {
 	switch {
 	case name == "":
 		c.say(p, `missing: each machine has a name, such as "A" or "c1"`)
-	case len(name) > maxName || strings.Trim(name, letters+digits+"-_.") != "":
+	case len(name) > maxName || !only(name, letters+digits+"-_."):
 		c.say(p, "%s: a name has up to %d letters, digits, '-', '_' and '.'", shown(name), maxName)
 	default:
 		if c.s.numberOf(name) != number {
