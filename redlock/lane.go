@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -54,13 +55,13 @@ const batchMax = 128
 type Lane struct {
 	Node int // set in every reply
 
-	queue []item // what waits, in order
+	line  []item // the batch that is out, and then what waits, in order
+	out   int    // how many are out
+	debts int    // how many of those, the first, have been owed before
 	owed  []item // releases that the node has yet to be told; nobody waits for them
 	again bool   // what is owed may go out by itself
 
-	busy bool   // a batch is out
-	out  []item // the batch that is out, or was last
-	reqs []*Request
+	reqs []*Request // of the batch that is out
 	none []Reply
 
 	// The acquires that were never executed and whose release has yet to come,
@@ -68,15 +69,17 @@ type Lane struct {
 	// a way that shows.
 	unsent map[holding]time.Duration
 
-	full int // sweep when the lane keeps more than this
+	full int // sweep when the lane keeps more than this and a few
 }
+
+// few is how many things a lane keeps without a look whether it still has to.
+const few = 16
 
 // An item is a request in line.
 type item struct {
 	req   *Request
 	until time.Duration // worth sending before that
 	to    Receiver      // may be nil
-	owed  bool          // has been owed before
 }
 
 // A holding is what a release frees.
@@ -96,23 +99,24 @@ var errBehind = fmt.Errorf("%w: the batch before it got no answer", ErrUnsent)
 // may be nil. It is not sent after wait has passed, or if it is a release, after
 // the longer of wait and its TTL.
 func (l *Lane) Push(now time.Duration, req *Request, wait time.Duration, to Receiver) {
-	it := item{req: req, until: after(now, wait), to: to}
 	if req.Op == OpRelease {
-		it.until = after(now, max(wait, req.TTL))
+		wait = max(wait, req.TTL)
 		if l.recall(req) || l.neverSent(req) {
-			l.tell(&it, Reply{Status: Gone})
+			l.tell(to, Reply{Status: Gone})
 			return
 		}
 	}
-	l.queue = append(l.queue, it)
-	if n := l.kept(); n > l.full {
+	l.line = append(l.line, item{req: req, until: after(now, wait), to: to})
+	if l.kept() > l.full+few {
 		l.sweep(now)
-		l.full = 2*l.kept() + 16
+		l.full = 2 * l.kept()
 	}
 }
 
 // Ready says whether there is something to send.
-func (l *Lane) Ready() bool { return !l.busy && (len(l.queue) > 0 || l.again && len(l.owed) > 0) }
+func (l *Lane) Ready() bool {
+	return l.out == 0 && (len(l.line) > 0 || l.again && len(l.owed) > 0)
+}
 
 // Take returns the batch that goes out at now, or nil if there is none. After a
 // batch a Settle must follow; until then the slice and its requests stay as they
@@ -121,131 +125,147 @@ func (l *Lane) Take(now time.Duration) []*Request {
 	if !l.Ready() {
 		return nil
 	}
-	l.out, l.reqs = l.out[:0], l.reqs[:0]
-	l.owed = l.board(l.owed, now, batchMax-min(len(l.queue), batchMax/2))
-	l.queue = l.board(l.queue, now, batchMax)
-	l.again = false
-	if len(l.out) == 0 {
+	l.reqs, l.debts = l.reqs[:0], 0
+	if len(l.owed) > 0 {
+		l.board(&l.owed, now, batchMax-min(len(l.line), batchMax/2))
+		l.debts = len(l.reqs)
+		l.line = slices.Insert(l.line, 0, l.owed[:l.debts]...)
+		l.owed = cut(l.owed, 0, l.debts)
+	}
+	l.board(&l.line, now, batchMax)
+	l.out, l.again = len(l.reqs), false
+	if l.out == 0 {
 		return nil
 	}
-	l.busy = true
 	return l.reqs
 }
 
-// board moves items from the head of line to the batch until that has most, drops
-// those that are not to be sent, and returns the rest of the line.
-func (l *Lane) board(line []item, now time.Duration, most int) []item {
-	i := 0
-	for ; i < len(line) && len(l.out) < most; i++ {
+// board takes into the batch what stands in a line behind what is in it already, until
+// it has most, and drops what is not to be sent. The whole batch is at the head of the
+// line then.
+func (l *Lane) board(in *[]item, now time.Duration, most int) {
+	line, n := *in, len(l.reqs)
+	i := n
+	for ; i < len(line) && n < most; i++ {
 		it := &line[i]
 		switch {
 		case it.until <= now:
 			l.drop(it, ErrUnsent)
 		case it.req.Op == OpRelease && l.neverSent(it.req):
-			l.tell(it, Reply{Status: Gone})
+			l.tell(it.to, Reply{Status: Gone})
 		default:
-			l.out = append(l.out, *it)
 			l.reqs = append(l.reqs, it.req)
+			if n < i {
+				line[n] = *it
+			}
+			n++
 		}
 	}
-	return cut(line, 0, i)
+	if n < i {
+		*in = cut(line, n, i)
+	}
 }
 
 // Settle takes the answers to the batch that is out, one for each request and in
 // its order. A reply whose Status is Failed needs an Err; without one it counts
 // as ErrNoAnswer.
 func (l *Lane) Settle(replies []Reply) {
-	if !l.busy {
+	if l.out == 0 {
 		return
 	}
-	l.busy = false
-	answered, paid, last := false, false, error(nil)
+	answered, last := false, error(nil)
 	for i := range l.out {
-		it, r := &l.out[i], Reply{}
+		if i < len(replies) && replies[i].Status != Failed {
+			answered = true
+			if i < l.debts { // the node is back: the rest may follow
+				l.again = true
+			}
+			l.done(&l.line[i], replies[i].Status, replies[i].Fence)
+			continue
+		}
+		r := Reply{}
 		if i < len(replies) {
 			r = replies[i]
 		}
-		switch {
-		case r.Status != Failed:
-			r.Err = nil
-		case r.Err == nil:
+		if r.Err == nil {
 			r.Err = ErrNoAnswer
 		}
-		if r.Err != nil {
-			last = r.Err
-		}
-		unsent := errors.Is(r.Err, ErrUnsent)
-		answered = answered || !unsent && !errors.Is(r.Err, ErrNoAnswer)
-		paid = paid || it.owed && r.Err == nil
-		l.settle(it, r, unsent)
-	}
-	if paid { // the node is back: the rest may follow
-		l.again = true
+		last = r.Err
+		answered = answered || !errors.Is(last, ErrNoAnswer) && !errors.Is(last, ErrUnsent)
+		l.failed(&l.line[i], r, i < l.debts)
 	}
 	if !answered {
 		l.failQueue(last)
 	}
-	clear(l.out)
-	clear(l.reqs)
+	l.line, l.out = cut(l.line, 0, l.out), 0
+	wipe(l.reqs)
 }
 
-func (l *Lane) settle(it *item, r Reply, unsent bool) {
+// done passes on what the node answered.
+func (l *Lane) done(it *item, s Status, fence uint64) {
+	if it.req.Op == OpRelease && l.neverSent(it.req) { // its acquire failed, earlier in the same batch
+		s, fence = Gone, 0
+	}
+	l.tell(it.to, Reply{Status: s, Fence: fence})
+}
+
+// failed sees to a request of the batch that failed; owed says that it was before.
+func (l *Lane) failed(it *item, r Reply, owed bool) {
 	switch it.req.Op {
 	case OpAcquire:
-		if unsent {
+		if errors.Is(r.Err, ErrUnsent) {
 			l.noteUnsent(it)
 		}
 	case OpRelease:
-		if l.neverSent(it.req) { // its acquire, earlier in the same batch
+		switch {
+		case l.neverSent(it.req):
 			r = Reply{Status: Gone}
-		}
-		if r.Err != nil && !errors.Is(r.Err, errSentTwice) {
+		case !errors.Is(r.Err, errSentTwice):
+			l.again = l.again || !owed
 			l.owe(it, r.Err)
 			return
 		}
 	}
-	l.tell(it, r)
+	l.tell(it.to, r)
 }
 
 // failQueue fails all that waits behind a batch that failed with why.
 func (l *Lane) failQueue(why error) {
-	if len(l.queue) == 0 {
+	queue := l.line[l.out:]
+	if len(queue) == 0 {
 		return
 	}
 	behind := errBehind
 	if why != ErrNoAnswer { // which would add nothing
 		behind = fmt.Errorf("%w: %w", errBehind, why)
 	}
-	for i := range l.queue {
-		switch it := &l.queue[i]; {
+	for i := range queue {
+		switch it := &queue[i]; {
 		case it.req.Op != OpRelease:
 			l.drop(it, behind)
 		case l.neverSent(it.req):
-			l.tell(it, Reply{Status: Gone})
+			l.tell(it.to, Reply{Status: Gone})
 		default:
+			l.again = true
 			l.owe(it, why) // not ErrUnsent: it may yet be executed
 		}
 	}
-	clear(l.queue)
-	l.queue = l.queue[:0]
+	l.line = cut(l.line, l.out, len(l.line))
 }
 
 // owe keeps a release that failed with why.
 func (l *Lane) owe(it *item, why error) {
-	l.tell(it, Reply{Err: why})
-	if !it.owed {
-		l.again = true
-	}
-	l.owed = append(l.owed, item{req: it.req, until: it.until, owed: true})
+	l.tell(it.to, Reply{Err: why})
+	l.owed = append(l.owed, item{req: it.req, until: it.until})
 }
 
 // recall takes the acquire of a release out of the line, if it is there.
 func (l *Lane) recall(release *Request) bool {
-	for i := len(l.queue) - 1; i >= 0; i-- { // most give up what they asked last
-		it := l.queue[i]
+	for i := len(l.line) - 1; i >= l.out; i-- { // most give up what they asked last
+		it := l.line[i]
 		if it.req.Op == OpAcquire && it.req.Owner == release.Owner && it.req.Key == release.Key {
-			l.queue = cut(l.queue, i, i+1)
-			l.tell(&it, Reply{Err: ErrUnsent})
+			l.line = cut(l.line, i, i+1)
+			l.tell(it.to, Reply{Err: ErrUnsent})
 			return true
 		}
 	}
@@ -269,7 +289,7 @@ func (l *Lane) drop(it *item, why error) {
 	if it.req.Op == OpAcquire {
 		l.noteUnsent(it)
 	}
-	l.tell(it, Reply{Err: why})
+	l.tell(it.to, Reply{Err: why})
 }
 
 func (l *Lane) noteUnsent(acquire *item) {
@@ -279,15 +299,15 @@ func (l *Lane) noteUnsent(acquire *item) {
 	l.unsent[acquire.req.holding()] = after(acquire.until, acquire.req.TTL)
 }
 
-func (l *Lane) tell(it *item, r Reply) {
-	if it.to != nil {
+func (l *Lane) tell(to Receiver, r Reply) {
+	if to != nil {
 		r.Node = l.Node
-		it.to.Receive(r)
+		to.Receive(r)
 	}
 }
 
 // kept is how many things the lane remembers besides the batch that is out.
-func (l *Lane) kept() int { return len(l.queue) + len(l.owed) + len(l.unsent) }
+func (l *Lane) kept() int { return len(l.line) - l.out + len(l.owed) + len(l.unsent) }
 
 // sweep forgets what time has made pointless.
 func (l *Lane) sweep(now time.Duration) {
@@ -296,13 +316,13 @@ func (l *Lane) sweep(now time.Duration) {
 			delete(l.unsent, h)
 		}
 	}
-	l.queue = l.sweepLine(l.queue, now)
-	l.owed = l.sweepLine(l.owed, now)
+	l.line = l.sweepLine(l.line, l.out, now)
+	l.owed = l.sweepLine(l.owed, 0, now)
 }
 
-func (l *Lane) sweepLine(line []item, now time.Duration) []item {
-	n := 0
-	for i := range line {
+// sweepLine does it from the n-th of a line on.
+func (l *Lane) sweepLine(line []item, n int, now time.Duration) []item {
+	for i := n; i < len(line); i++ {
 		if line[i].until <= now {
 			l.drop(&line[i], ErrUnsent)
 			continue
@@ -323,39 +343,42 @@ func after(t, d time.Duration) time.Duration {
 
 // cut removes line[i:j] in place and leaves no pointer behind.
 func cut(line []item, i, j int) []item {
-	n := i + copy(line[i:], line[j:])
-	clear(line[n:])
-	return line[:n]
+	if j < len(line) {
+		i += copy(line[i:], line[j:])
+	}
+	wipe(line[i:])
+	return line[:i]
+}
+
+// wipe is clear, which for a single element costs many times as much as to set it.
+func wipe[T any](s []T) {
+	if len(s) == 1 {
+		var none T
+		s[0] = none
+		return
+	}
+	clear(s)
 }
 
 // Unanswered returns what to settle the batch with that is out, if it was given
 // up: ErrNoAnswer for each request. The slice is the lane's.
 func (l *Lane) Unanswered() []Reply {
 	l.none = l.none[:0]
-	if l.busy {
-		for range l.out {
-			l.none = append(l.none, Reply{Node: l.Node, Err: ErrNoAnswer})
-		}
+	for range l.out {
+		l.none = append(l.none, Reply{Node: l.Node, Err: ErrNoAnswer})
 	}
 	return l.none
 }
 
 // Pending is how many requests the lane still has: in line, owed and out.
-func (l *Lane) Pending() int {
-	n := len(l.queue) + len(l.owed)
-	if l.busy {
-		n += len(l.out)
-	}
-	return n
-}
+func (l *Lane) Pending() int { return len(l.line) + len(l.owed) }
 
 // Reset empties the lane for a new use and keeps its memory and Node. Receivers
 // that wait hear nothing.
 func (l *Lane) Reset() {
-	clear(l.queue)
+	clear(l.line)
 	clear(l.owed)
-	clear(l.out)
 	clear(l.reqs)
 	clear(l.unsent)
-	*l = Lane{Node: l.Node, queue: l.queue[:0], owed: l.owed[:0], out: l.out[:0], reqs: l.reqs[:0], none: l.none[:0], unsent: l.unsent}
+	*l = Lane{Node: l.Node, line: l.line[:0], owed: l.owed[:0], reqs: l.reqs[:0], none: l.none[:0], unsent: l.unsent}
 }

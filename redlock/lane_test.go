@@ -366,6 +366,40 @@ func TestLaneOwedMoreThanABatchHolds(t *testing.T) {
 	}
 }
 
+func TestLaneOwedGoesOutByItselfOnce(t *testing.T) {
+	t.Parallel()
+	g := newLaneRig(t)
+	for _, name := range []string{"-a", "-b"} { // the second time as the first
+		g.push(name)
+		g.batch(name)
+		g.settle(noAnswer)
+		g.batch(name) // by itself
+		g.settle(noAnswer)
+		g.batch("")
+		g.push("+c")
+		g.batch(name + " +c")
+		g.settle(ownError, done) // that "+c" was answered pays nothing
+		g.batch("")
+		g.push("+d")
+		g.batch(name + " +d")
+		g.settle(done, done)
+	}
+}
+
+func TestLaneSweepPassesOverTheBatchThatIsOut(t *testing.T) {
+	t.Parallel()
+	g := newLaneRig(t)
+	g.push("+out")
+	g.batch("+out")
+	g.now = 100 * ms
+	for i := range 10 * few {
+		g.push(fmt.Sprint("+", i))
+	}
+	g.hears("+out", nil)
+	g.settle(done)
+	g.hears("+out", Done)
+}
+
 // A node that is dead for days does not fill the memory.
 func TestLaneIsBounded(t *testing.T) {
 	t.Parallel()
@@ -382,7 +416,7 @@ func TestLaneIsBounded(t *testing.T) {
 					l.Push(now+20*ms, laneRequest(fmt.Sprint("-", i-i%7), time.Second), 50*ms, nil)
 				}
 				if !stuck {
-					l.Settle(slices.Repeat([]Reply{silent}, len(l.out)))
+					l.Settle(slices.Repeat([]Reply{silent}, l.out))
 					l.Take(now)
 				}
 				most = max(most, l.kept())
@@ -408,6 +442,43 @@ func TestLaneReset(t *testing.T) {
 	}
 	g.push("-a")
 	g.batch("-a")
+}
+
+// What is over is let go, also what the lane's memory still has room for.
+func TestLaneLetsGoOfWhatIsOver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var l Lane
+		n := 0
+		push := func(t *rapid.T) {
+			name := rapid.SampledFrom([]string{"+", "~", "-"}).Draw(t, "op") + fmt.Sprint(n/2)
+			n++
+			l.Push(time.Duration(n)*ms, laneRequest(name, 20*ms), 10*ms, nil)
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"push":  push,
+			"again": push,
+			"take":  func(*rapid.T) { l.Take(time.Duration(n) * ms) },
+			"settle": func(t *rapid.T) {
+				r := rapid.SampledFrom([]Reply{done, noAnswer, notSent, ownError}).Draw(t, "reply")
+				l.Settle(slices.Repeat([]Reply{r}, l.out))
+			},
+			"": func(t *rapid.T) {
+				for _, line := range [][]item{l.line, l.owed} {
+					for _, it := range line[len(line):cap(line)] {
+						if it != (item{}) {
+							t.Fatalf("keeps %s", requestName(it.req))
+						}
+					}
+				}
+				for _, r := range l.reqs[l.out:cap(l.reqs)] {
+					if r != nil {
+						t.Fatalf("keeps %s of a batch that was settled", requestName(r))
+					}
+				}
+			},
+		})
+	})
 }
 
 func TestLaneDoesNotAllocate(t *testing.T) {
