@@ -74,15 +74,15 @@ func EffectOf(op redlock.Op, there bool) Effect {
 const Forever = 100 * 365 * 24 * 3600 * 1000
 
 // raw carries out an operation that package redlock does not know.
-func (s *store) raw(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) raw(k *slot, ms int64, req *redlock.Request) answer {
 	free := k == nil || !k.set
 	switch req.Op {
 	case OpDelete:
 		if free {
-			return redlock.Reply{Status: redlock.Gone}, 0
+			return answer{status: redlock.Gone}
 		}
 		s.clear(k)
-		return redlock.Reply{Status: redlock.Done}, 0
+		return answer{status: redlock.Done}
 	case OpExpire, OpExpireOwn:
 		return s.expire(k, ms, req)
 	case OpExtendOrSet:
@@ -91,29 +91,29 @@ func (s *store) raw(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int
 		}
 		return s.extend(k, ms, req)
 	case OpSetForGood:
-		reply, when := s.acquire(k, ms, req)
-		if reply.Status == redlock.Done {
-			when = Forever
-			s.until(s.find(req.Key), when)
+		a := s.acquire(k, ms, req)
+		if a.status == redlock.Done {
+			a.when = Forever
+			s.until(s.find(req.Key), a.when)
 		}
-		return reply, when
+		return a
 	case OpAcquireCount:
 		return s.count(k, ms, req)
 	}
-	return redlock.Reply{Status: redlock.Failed, Err: errOp}, 0
+	return answer{status: redlock.Failed}
 }
 
 // expire sets a key's expiry to ttl from now, also to less than it has.
-func (s *store) expire(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) expire(k *slot, ms int64, req *redlock.Request) answer {
 	if k == nil || !k.set {
-		return redlock.Reply{Status: redlock.Gone}, 0
+		return answer{status: redlock.Gone}
 	}
 	if req.Op == OpExpireOwn && k.owner != req.Owner {
-		return redlock.Reply{Status: redlock.Others}, k.when
+		return answer{status: redlock.Others, when: k.when}
 	}
 	when := ms + req.TTL.Milliseconds()
 	s.until(k, when)
-	return redlock.Reply{Status: redlock.Done}, when
+	return answer{status: redlock.Done, when: when}
 }
 
 func (s *store) until(k *slot, when int64) {
@@ -122,7 +122,7 @@ func (s *store) until(k *slot, when int64) {
 }
 
 // count is an acquire whose fence number is one above the node's own.
-func (s *store) count(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) count(k *slot, ms int64, req *redlock.Request) answer {
 	next := *req
 	next.Fence = 1
 	if k != nil {

@@ -83,76 +83,91 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, w
 	if k != nil && k.set && s.over(k.when, ms) {
 		s.clear(k) // who comes across an expired key deletes it
 	}
+	var a answer
 	switch req.Op {
 	case redlock.OpAcquire:
-		return s.acquire(k, ms, req)
+		a = s.acquire(k, ms, req)
 	case redlock.OpExtend:
-		return s.extend(k, ms, req)
+		a = s.extend(k, ms, req)
 	case redlock.OpRelease:
-		return s.release(k, req)
+		a = s.release(k, req)
+	default:
+		a = s.raw(k, ms, req)
 	}
-	return s.raw(k, ms, req)
+	reply = redlock.Reply{Status: a.status, Fence: a.fence}
+	if a.status == redlock.Failed {
+		reply.Err = errOp
+	}
+	return reply, a.when
+}
+
+// answer is what Do returns, in few words.
+type answer struct {
+	status redlock.Status
+	fence  uint64
+	when   int64
 }
 
 // acquire is SET key owner NX PX ttl; with a fence number it also takes a number
 // higher than the node's own. A key that is free but not to be had for that
 // number is answered Gone.
-func (s *store) acquire(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) acquire(k *slot, ms int64, req *redlock.Request) answer {
 	if k == nil {
 		k = s.add(req.Key)
 	}
 	switch {
 	case k.set && k.owner == req.Owner:
-		return fenced(redlock.Ours, req, k.fence), k.when
+		return k.fenced(redlock.Ours, req)
 	case k.set:
-		return fenced(redlock.Others, req, k.fence), k.when
+		return k.fenced(redlock.Others, req)
 	case req.Fence > 0 && req.Fence <= k.fence:
-		return fenced(redlock.Gone, req, k.fence), 0
+		return answer{redlock.Gone, k.fence, 0}
 	}
 	s.note(k)
 	k.owner, k.when, k.set, k.fence = req.Owner, ms+req.TTL.Milliseconds(), true, max(k.fence, req.Fence)
-	return fenced(redlock.Done, req, k.fence), k.when
+	return k.fenced(redlock.Done, req)
 }
 
-// fenced is a reply that tells the node's own number, if one was proposed.
-func fenced(status redlock.Status, req *redlock.Request, own uint64) redlock.Reply {
+// fenced is an answer that tells the node's own number, if one was proposed.
+func (k *slot) fenced(status redlock.Status, req *redlock.Request) answer {
+	own := k.fence
 	if req.Fence == 0 {
 		own = 0
 	}
-	return redlock.Reply{Status: status, Fence: own}
+	return answer{status, own, k.when}
 }
 
 // extend moves the key's expiry to at least ttl from now.
-func (s *store) extend(k *slot, ms int64, req *redlock.Request) (redlock.Reply, int64) {
-	if status, when := k.status(req.Owner); status != redlock.Done {
-		return redlock.Reply{Status: status}, when
+func (s *store) extend(k *slot, ms int64, req *redlock.Request) answer {
+	if a := k.of(req.Owner); a.status != redlock.Done {
+		return a
 	}
 	if when := ms + req.TTL.Milliseconds(); when > k.when {
 		s.note(k)
 		k.when = when
 	}
-	return redlock.Reply{Status: redlock.Done}, k.when
+	return answer{status: redlock.Done, when: k.when}
 }
 
 // release deletes the key.
-func (s *store) release(k *slot, req *redlock.Request) (redlock.Reply, int64) {
-	status, when := k.status(req.Owner)
-	if status == redlock.Done {
+func (s *store) release(k *slot, req *redlock.Request) answer {
+	a := k.of(req.Owner)
+	if a.status == redlock.Done {
 		s.clear(k)
 	}
-	return redlock.Reply{Status: status}, when
+	return a
 }
 
-// status answers a request for a key that its owner does not hold. Done means that
-// it holds it.
-func (k *slot) status(owner string) (s redlock.Status, when int64) {
+// of answers a request for a key that its owner does not hold. Done means that it
+// holds it.
+func (k *slot) of(owner string) answer {
 	switch {
 	case k == nil || !k.set:
-		return redlock.Gone, 0
+		return answer{status: redlock.Gone}
 	case k.owner != owner:
-		return redlock.Others, k.when
+		return answer{status: redlock.Others, when: k.when}
 	}
-	return redlock.Done, 0
+	return answer{status: redlock.Done}
 }
 
 func (s *store) Holder(wall int64, key string) (owner string, when int64, ok bool) {
