@@ -129,7 +129,7 @@ const unwinding = time.Minute
 
 // close ends the run for those who are still there: every wait fails at once.
 func (b *bubble) close() {
-	b.w.history.closed = true
+	b.w.history.close()
 	b.mu.Lock()
 	b.closed = true
 	close(b.ended)

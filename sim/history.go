@@ -18,6 +18,7 @@ type History struct {
 	hash     hasher
 	end      int64
 	closed   bool      // what is added now is not history
+	room     int       // up to so many events it need not grow
 	most     int       // events that it may have
 	stop     int       // the step at which Stopped is called; 0: at none
 	full     bool      // it had more
@@ -70,7 +71,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.recent = false, false, [4]recent{}
+	h.closed, h.full, h.room, h.recent = false, false, 0, [4]recent{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -106,23 +107,33 @@ func (h *History) lookUp(s string) Text {
 	return Text(i)
 }
 
-// next makes room for an event, which its caller fills in place and then seals.
-// What is not to become history gets room of its own.
+// next makes room for an event, which its caller fills in, all of it, and then seals.
 func (h *History) next() *Event {
+	if n := len(h.events); n < h.room {
+		h.events = h.events[:n+1]
+		return &h.events[n]
+	}
+	return h.grow()
+}
+
+// grow is next where no room is left: it makes more. What is not to become history
+// gets room of its own.
+func (h *History) grow() *Event {
 	if h.closed || h.most > 0 && len(h.events) == h.most {
 		h.full = h.full || !h.closed
-		h.closed = true
-		h.spare = Event{}
+		h.close()
 		return &h.spare
 	}
-	if n := len(h.events); n < cap(h.events) {
-		h.events = h.events[:n+1]
-		h.events[n] = Event{}
-	} else {
-		h.events = append(h.events, Event{})
+	h.events = append(h.events, Event{})
+	h.room = cap(h.events)
+	if h.most > 0 {
+		h.room = min(h.room, h.most)
 	}
 	return &h.events[len(h.events)-1]
 }
+
+// close ends the history: what is added now is not part of it.
+func (h *History) close() { h.closed, h.room = true, 0 }
 
 // seal takes an event into the hash.
 func (h *History) seal(e *Event) {
@@ -146,20 +157,20 @@ func (h *History) add(e *Event) {
 // never have the same hash.
 type hasher struct{ sum uint64 }
 
-func (h *hasher) word(v uint64) {
-	h.sum = bits.RotateLeft64(h.sum^v, 29) * 0x9fb21c651e98df25
-}
+func (h *hasher) word(v uint64) { h.sum = fold(h.sum, v) }
+
+func fold(sum, v uint64) uint64 { return bits.RotateLeft64(sum^v, 29) * 0x9fb21c651e98df25 }
 
 func (h *hasher) event(e *Event) {
-	h.word(uint64(e.At))
-	h.word(uint64(e.Local))
-	h.word(uint64(e.Value))
+	sum := fold(h.sum, uint64(e.At))
+	sum = fold(sum, uint64(e.Local))
+	sum = fold(sum, uint64(e.Value))
 	// A client's number needs but the lower of its bytes: the upper one takes in
 	// that of a process beyond 254.
 	high := uint64(uint16(e.Proc)+1) >> 8 & 255
-	h.word(uint64(e.Kind)<<56 | uint64(e.Op)<<48 | uint64(e.Status)<<40 | uint64(uint16(e.Client))<<24 ^ high<<32 | uint64(uint16(e.Node))<<8 | uint64(uint8(e.Proc)))
-	h.word(uint64(e.Nth)<<32 | uint64(uint32(e.Key)))
-	h.word(uint64(uint32(e.Owner))<<32 | uint64(uint32(e.Note)))
+	sum = fold(sum, uint64(e.Kind)<<56|uint64(e.Op)<<48|uint64(e.Status)<<40|uint64(uint16(e.Client))<<24^high<<32|uint64(uint16(e.Node))<<8|uint64(uint8(e.Proc)))
+	sum = fold(sum, uint64(e.Nth)<<32|uint64(uint32(e.Key)))
+	h.sum = fold(sum, uint64(uint32(e.Owner))<<32|uint64(uint32(e.Note)))
 }
 
 func (h *hasher) text(s string) {

@@ -33,9 +33,6 @@ type part struct {
 	at         int32 // its place in the batch
 }
 
-// tell fills in what an event is about.
-func (x *part) tell(e *Event) { e.Op, e.Key, e.Owner = x.req.Op, x.key, x.owner }
-
 // errRefused is what a client hears from a connection that is not taken.
 var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 
@@ -82,11 +79,9 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	case fate.Refused:
 		arrives = RefusedByHost
 	}
+	local := c.local()
 	for i := range m.parts {
-		e := w.about(m, Sent)
-		m.parts[i].tell(e)
-		e.Value = arrives
-		w.seal(e)
+		w.tell(Sent, m, &m.parts[i], n, 0, arrives, local)
 	}
 	switch {
 	case fate.Lost:
@@ -141,17 +136,15 @@ func (w *world) arrive(id int32) {
 		return
 	}
 	m.replies = slices.Grow(m.replies[:0], len(m.parts))[:len(m.parts)]
+	local := n.dial.at(w.now)
 	for i := range m.parts {
 		x := &m.parts[i]
-		reply, when := n.Do(w.now, n.dial.at(w.now), &x.req)
+		reply, when := n.Do(w.now, local, &x.req)
 		m.replies[x.at] = reply
 		if !slices.Contains(w.keys, x.key) {
 			w.keys = append(w.keys, x.key)
 		}
-		e := w.about(m, Executed)
-		x.tell(e)
-		e.Node, e.Status, e.Value = int16(at), reply.Status, when
-		w.seal(e)
+		w.tell(Executed, m, x, at, reply.Status, when, local)
 	}
 	w.answer(id)
 }
@@ -189,9 +182,7 @@ func (w *world) answer(id int32) {
 	if fate.Lost || fate.Refused || m.conn != nil && m.conn.cut {
 		arrives = LostOnWay
 	}
-	e := w.about(m, Answered)
-	e.Value = arrives
-	w.seal(e)
+	w.tell(Answered, m, &all, m.node, 0, arrives, w.clients[m.client].local())
 	if arrives < 0 {
 		w.recycle(id)
 		return
@@ -206,12 +197,10 @@ func (w *world) hear(id int32) {
 	if m.conn != nil {
 		w.hearBytes(m, false)
 	} else if m.to != nil || l.due != 0 && l.gen == m.gen {
+		local := w.clients[m.client].local()
 		for i := range m.parts {
 			x := &m.parts[i]
-			e := w.about(m, Heard)
-			x.tell(e)
-			e.Status = m.replies[x.at].Status
-			w.seal(e)
+			w.tell(Heard, m, x, m.node, m.replies[x.at].Status, 0, local)
 		}
 		w.settle(l, m)
 	}
@@ -227,9 +216,7 @@ func (w *world) refused(id int32) {
 		m.replies = m.replies[:0]
 		for i := range m.parts {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
-			e := w.about(m, Heard)
-			m.parts[i].tell(e)
-			w.seal(e)
+			w.tell(Heard, m, &m.parts[i], m.node, 0, 0, l.c.local())
 		}
 		w.settle(l, m)
 	}

@@ -384,7 +384,7 @@ func allStacks() []byte {
 // once. Goexit ends whoever resumed the routine as well, so each gets a
 // goroutine for that. Nothing of it is history.
 func (w *world) unwind() {
-	w.history.closed = true
+	w.history.close()
 	for _, c := range w.clients[:len(w.sc.Clients)] {
 		for _, p := range c.procs {
 			p.end(ErrEnded)

@@ -162,13 +162,19 @@ func (w *world) note(e *Event) {
 	w.seal(to)
 }
 
-// about begins an event that is about a message. Its caller fills in the rest and
-// seals it: there are many of these.
-func (w *world) about(m *message, k EventKind) *Event {
+// tell adds to the history what happened to a message, or to a part of it. There are
+// many of these, so they are filled in where they stay.
+func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.Status, value, local int64) {
 	e := w.history.next()
-	e.Kind, e.Client, e.Node, e.Proc, e.Nth = k, int16(m.client), int16(m.node), -1, m.nth
-	return e
+	e.At, e.Local, e.Value = w.now, local, value
+	e.Kind, e.Op, e.Status = k, x.req.Op, status
+	e.Client, e.Node, e.Proc, e.Nth = int16(m.client), int16(node), -1, m.nth
+	e.Key, e.Owner, e.Note = x.key, x.owner, 0
+	w.taken(e)
 }
+
+// all is what tell is told of a message as a whole.
+var all part
 
 // seal gives an event its times, and takes it into the history.
 func (w *world) seal(e *Event) {
@@ -180,6 +186,11 @@ func (w *world) seal(e *Event) {
 	case e.Client >= 0:
 		e.Local = w.clients[e.Client].local()
 	}
+	w.taken(e)
+}
+
+// taken takes a whole event into the history.
+func (w *world) taken(e *Event) {
 	w.history.seal(e)
 	if r := w.cur; w.history.full && r != nil && !r.killed {
 		runtime.Goexit() // the process may never wait again

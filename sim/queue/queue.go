@@ -32,23 +32,78 @@ func (e *Event) before(o *Event) bool {
 	return e.At < o.At || e.At == o.At && e.Rank < o.Rank
 }
 
-// A Queue is a heap of events in which each has up to four children. The zero
-// Queue is empty. It allocates nothing once it has grown.
-type Queue struct{ heap []Event }
+// A Queue has the events that come soon in a list, in their order, and those that
+// come later in a heap in which each has up to four children. A run has little under
+// way at a time, so that most of what it pushes comes soon and passes but a few.
+//
+// The zero Queue is empty. It allocates nothing once it has grown.
+type Queue struct {
+	near []Event // the next is the last, so that taking it moves nothing
+	far  []Event // a heap of what comes after all of near; empty if near is
+}
+
+// Near holds at most nearMax events. When it is full, its later half moves to the
+// heap; when it is empty, as many come from there.
+const nearMax = 32
 
 // Len is the number of events.
-func (q *Queue) Len() int { return len(q.heap) }
+func (q *Queue) Len() int { return len(q.near) + len(q.far) }
 
 // Reset empties the queue and keeps its memory.
-func (q *Queue) Reset() { q.heap = q.heap[:0] }
+func (q *Queue) Reset() { q.near, q.far = q.near[:0], q.far[:0] }
 
 // First is the event that Pop would return. There must be one. It is good until
 // the next Push or Pop.
-func (q *Queue) First() *Event { return &q.heap[0] }
+func (q *Queue) First() *Event { return &q.near[len(q.near)-1] }
 
 // Push puts an event in.
 func (q *Queue) Push(e Event) {
-	h := append(q.heap, e)
+	if len(q.far) > 0 && !e.before(&q.near[0]) {
+		q.pushFar(e)
+		return
+	}
+	q.near = append(q.near, e)
+	h := q.near
+	i := len(h) - 1
+	for ; i > 0 && h[i-1].before(&e); i-- {
+		h[i] = h[i-1]
+	}
+	h[i] = e
+	if len(h) == nearMax {
+		q.spill()
+	}
+}
+
+// Pop takes out the first event. There must be one.
+func (q *Queue) Pop() Event {
+	n := len(q.near) - 1
+	e := q.near[n]
+	q.near = q.near[:n]
+	if n == 0 && len(q.far) > 0 {
+		q.fill()
+	}
+	return e
+}
+
+// spill moves the later half of near to the heap.
+func (q *Queue) spill() {
+	for _, e := range q.near[:nearMax/2] {
+		q.pushFar(e)
+	}
+	q.near = q.near[:copy(q.near, q.near[nearMax/2:])]
+}
+
+// fill moves the first of the heap to near, which is empty.
+func (q *Queue) fill() {
+	n := min(nearMax/2, len(q.far))
+	q.near = q.near[:n] // it has had more
+	for i := n - 1; i >= 0; i-- {
+		q.near[i] = q.popFar()
+	}
+}
+
+func (q *Queue) pushFar(e Event) {
+	h := append(q.far, e)
 	i := len(h) - 1
 	for i > 0 {
 		p := (i - 1) >> 2
@@ -59,16 +114,15 @@ func (q *Queue) Push(e Event) {
 		i = p
 	}
 	h[i] = e
-	q.heap = h
+	q.far = h
 }
 
-// Pop takes out the first event. There must be one.
-func (q *Queue) Pop() Event {
-	h := q.heap
+func (q *Queue) popFar() Event {
+	h := q.far
 	top, n := h[0], len(h)-1
 	e := h[n]
 	h = h[:n]
-	q.heap = h
+	q.far = h
 	if n == 0 {
 		return top
 	}
@@ -79,9 +133,11 @@ func (q *Queue) Pop() Event {
 			break
 		}
 		least := c
-		for j := c + 1; j < min(c+4, n); j++ {
-			if h[j].before(&h[least]) {
-				least = j
+		if c+4 <= n {
+			least = first(h, first(h, c, c+1), first(h, c+2, c+3))
+		} else {
+			for j := c + 1; j < n; j++ {
+				least = first(h, least, j)
 			}
 		}
 		if !h[least].before(&e) {
@@ -92,4 +148,12 @@ func (q *Queue) Pop() Event {
 	}
 	h[i] = e
 	return top
+}
+
+// first is the one of h[i] and h[j] that comes first.
+func first(h []Event, i, j int) int {
+	if h[j].before(&h[i]) {
+		return j
+	}
+	return i
 }

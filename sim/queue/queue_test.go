@@ -8,15 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestQueueSorts holds the heap to a sorted list.
+// TestQueueSorts holds the queue to a sorted list, empty and full in turns, so that
+// events pass from its near part to the far one and back.
 func TestQueueSorts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var q Queue
 		var model []Event
-		for seq := range rapid.IntRange(1, 200).Draw(t, "operations") {
-			if len(model) == 0 || rapid.IntRange(0, 2).Draw(t, "op") > 0 {
-				e := Event{At: rapid.Int64Range(0, 20).Draw(t, "at"), Rank: Rank(uint8(rapid.IntRange(0, 8).Draw(t, "kind")), rapid.IntRange(0, 3).Draw(t, "client"), 0, uint64(seq))}
+		spread := rapid.SampledFrom([]int64{20, 2000}).Draw(t, "spread")
+		for seq := range rapid.IntRange(1, 400).Draw(t, "operations") {
+			grows := seq/100%2 == 0
+			if op := rapid.IntRange(0, 3).Draw(t, "op"); len(model) == 0 || op == 0 || op < 3 && grows {
+				e := Event{At: rapid.Int64Range(0, spread).Draw(t, "at"), Rank: Rank(uint8(rapid.IntRange(0, 8).Draw(t, "kind")), rapid.IntRange(0, 3).Draw(t, "client"), 0, uint64(seq))}
 				q.Push(e)
 				model = append(model, e)
 				slices.SortFunc(model, func(a, b Event) int {
