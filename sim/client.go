@@ -28,8 +28,11 @@ type lane struct {
 	redlock.Lane
 	c     *client
 	gen   uint32 // of the batch that is out
-	due   int64  // true time at which the connection gives it up; 0: none is out
+	out   bool   // there is one:
+	sent  int64  // true time at which it was sent
+	until int64  // reading of the client's clock at which the connection gives it up
 	alarm alarm
+	rings int64 // the reading for which the alarm was set
 	dirty bool
 	batch *batch // in a bubble
 }
@@ -47,7 +50,7 @@ func (c *client) reset(conf *Client) {
 	for i := range c.lanes {
 		l := &c.lanes[i]
 		l.Reset()
-		l.Node, l.c, l.due, l.dirty, l.alarm.at = i, c, 0, false, 0
+		l.Node, l.c, l.out, l.dirty, l.alarm.at = i, c, false, false, 0
 		l.gen++
 		c.sent[i] = 0
 	}
@@ -64,7 +67,7 @@ func (c *client) when(reading int64) int64 { return c.clock.reach(c.w.now, readi
 
 // settle takes the answers to the batch that is out, and sends what waits.
 func (l *lane) settle(replies []redlock.Reply) {
-	l.due = 0
+	l.out = false
 	l.gen += 2 // odd differences are twins that nobody listens to
 	l.c.w.out--
 	if b := l.c.w.bubble; b != nil {
@@ -77,19 +80,30 @@ func (l *lane) settle(replies []redlock.Reply) {
 
 // pump sends all that waits as one batch.
 func (l *lane) pump() {
-	c := l.c
-	if reqs := l.Take(time.Duration(c.local())); reqs != nil {
-		l.carry(reqs)
+	if l.Ready() {
+		if reqs := l.Take(time.Duration(l.c.local())); reqs != nil {
+			l.carry(reqs)
+		}
 	}
 }
 
 // carry sends a batch.
 func (l *lane) carry(reqs []*redlock.Request) {
-	c := l.c
-	c.w.out++
-	c.w.send(c, l.Node, reqs, l.gen, nil)
-	l.due = max(1, c.when(later(c.local(), c.w.giveUp())))
-	l.alarm.set(c.w, l.due, evGiveUp, c.id, l.Node, int32(l.Node))
+	c, w := l.c, l.c.w
+	w.out++
+	w.send(c, l.Node, reqs, l.gen, nil)
+	l.out, l.sent, l.until = true, w.now, later(c.local(), w.giveUp())
+	if l.alarm.at == 0 || l.until < l.rings { // else it comes early enough
+		l.setAlarm()
+	}
+}
+
+// due is the true time at which the connection gives up the batch that is out.
+func (l *lane) due() int64 { return max(1, l.c.clock.reach(l.sent, l.until)) }
+
+func (l *lane) setAlarm() {
+	l.rings = l.until
+	l.alarm.set(l.c.w, l.due(), evGiveUp, l.c.id, l.Node, int32(l.Node))
 }
 
 // giveUp is how long a connection waits for an answer, on its client's clock.
@@ -100,11 +114,11 @@ func (w *world) giveUp() time.Duration { return time.Duration(w.sc.Lock.GiveUp) 
 func (c *client) giveUp(n int) {
 	l := &c.lanes[n]
 	switch {
-	case !l.alarm.rings(c.w.now) || l.due == 0:
-	case l.due <= c.w.now:
+	case !l.alarm.rings(c.w.now) || !l.out:
+	case l.due() <= c.w.now:
 		c.w.note(&Event{Kind: GaveUp, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: c.sent[n]})
 		l.settle(l.Unanswered())
 	default:
-		l.alarm.set(c.w, l.due, evGiveUp, c.id, n, int32(n))
+		l.setAlarm()
 	}
 }

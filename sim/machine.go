@@ -57,11 +57,17 @@ func (s *span) reached(ns int64) int64 {
 
 // at is the reading at true time t >= 0.
 func (l *line) at(t int64) int64 {
-	i := len(l.spans) - 1
-	for i > 0 && t < l.spans[i].from {
-		i--
+	s, _ := l.in(t)
+	return s.at(t)
+}
+
+// in is the span that true time t >= 0 is in, and its end.
+func (l *line) in(t int64) (s *span, end int64) {
+	i, end := len(l.spans)-1, int64(never)
+	for ; i > 0 && t < l.spans[i].from; i-- {
+		end = l.spans[i].from
 	}
-	return l.spans[i].at(t)
+	return &l.spans[i], end
 }
 
 // reach is the first true nanosecond from the true time from on at which the
@@ -94,18 +100,27 @@ func (l *line) reach(from, reading int64) int64 {
 }
 
 // dial is a clock that the world reads often: much happens at one instant, so the
-// last reading is kept.
+// last reading is kept, and the span that it was in.
 type dial struct {
 	*line
 	asked int64 // the true time of the last reading, and 1
 	read  int64 // it
+	in    *span // nil before the first reading
+	until int64 // the end of that span
 }
 
 func (d *dial) at(t int64) int64 {
 	if d.asked != t+1 {
-		d.asked, d.read = t+1, d.line.at(t)
+		d.turn(t)
 	}
 	return d.read
+}
+
+func (d *dial) turn(t int64) {
+	if t >= d.until || t < d.in.from {
+		d.in, d.until = d.line.in(t)
+	}
+	d.asked, d.read = t+1, d.in.at(t)
 }
 
 // interval is a stretch of true time, without its end.

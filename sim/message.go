@@ -196,7 +196,7 @@ func (w *world) hear(id int32) {
 	l := &w.clients[m.client].lanes[m.node]
 	if m.conn != nil {
 		w.hearBytes(m, false)
-	} else if m.to != nil || l.due != 0 && l.gen == m.gen {
+	} else if m.to != nil || l.out && l.gen == m.gen {
 		local := w.clients[m.client].local()
 		for i := range m.parts {
 			x := &m.parts[i]
@@ -212,7 +212,7 @@ func (w *world) refused(id int32) {
 	m := &w.msgs[id]
 	if m.conn != nil {
 		w.hearBytes(m, true)
-	} else if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.due != 0 && l.gen == m.gen {
+	} else if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.out && l.gen == m.gen {
 		m.replies = m.replies[:0]
 		for i := range m.parts {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})

@@ -199,6 +199,7 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		growStack()
 		if w.bubble != nil {
 			exited = w.bubble.run(r.opts.bubble, r.opts.workload, func() { r.pulse.Add(1) })
 			return

@@ -397,7 +397,7 @@ func (w *world) start(p *Process) {
 func (w *world) bury(c *client) {
 	c.dead = true
 	for i := range c.lanes {
-		if c.lanes[i].due != 0 {
+		if c.lanes[i].out {
 			w.out--
 		}
 	}
