@@ -26,9 +26,10 @@ type call struct {
 	loose bool
 	seq   iter.Seq[redlock.Reply] // its method replies
 
-	got  []redlock.Reply
-	want int
-	left bool // the caller has
+	got   []redlock.Reply
+	want  int
+	wakes int  // so many replies wake the caller: nothing can be decided with fewer
+	left  bool // the caller has
 }
 
 // Receive is called by a lane.
@@ -40,7 +41,7 @@ func (x *call) Receive(r redlock.Reply) {
 		return
 	}
 	x.got = append(x.got, r)
-	if x.r.call == x {
+	if x.r.call == x && len(x.got) >= x.wakes {
 		x.w.list(x.r)
 	}
 }
@@ -64,8 +65,11 @@ func (w *world) newCall() (x *call) {
 	return x
 }
 
-// begin makes the call one of a routine, which waits for so many replies.
-func (x *call) begin(r *routine, want int) { x.r, x.want, x.left, x.owed = r, want, false, false }
+// begin makes the call one of a routine, which waits for so many replies. Half of them
+// wake it first, as with redlock's own transport.
+func (x *call) begin(r *routine, want int) {
+	x.r, x.want, x.wakes, x.left, x.owed = r, want, (want+1)/2, false, false
+}
 
 // Len is the number of nodes.
 func (c *client) Len() int { return len(c.lanes) }
