@@ -23,12 +23,13 @@ type message struct {
 	to           *call   // who waits for the reply to a loose one; nil: its lane does
 	parts        []part  // in the order in which the node executes them
 	replies      []redlock.Reply
+	copies       []redlock.Request // of a second copy: its own
 }
 
-// part is one request of a batch. It is a copy, since whoever sent it may give up
-// first.
+// part is one request of a batch. It stays as it is until a lane has told of it, and
+// for ever if that was an error: whoever sent it may give up before the node has it.
 type part struct {
-	req        redlock.Request
+	req        *redlock.Request
 	key, owner Text
 	at         int32 // its place in the batch
 }
@@ -95,12 +96,26 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 		twin := w.newMessage()
 		t := &w.msgs[twin]
 		t.client, t.node, t.nth, t.gen, t.to = c.id, n, c.sent[n], gen-1, nil
-		t.fill(w, reqs)
+		t.fill(w, t.copy(reqs))
 		w.push(fate.Again, evArrive, c.id, n, twin, 0)
 	}
 }
 
-// fill copies the requests. A node executes those of one owner in their order;
+// copy makes the requests the message's own: it may arrive when the first copy has long
+// been answered.
+func (m *message) copy(reqs []*redlock.Request) []*redlock.Request {
+	m.copies = m.copies[:0]
+	for _, r := range reqs {
+		m.copies = append(m.copies, *r)
+	}
+	own := make([]*redlock.Request, len(reqs))
+	for i := range m.copies {
+		own[i] = &m.copies[i]
+	}
+	return own
+}
+
+// fill takes in the requests. A node executes those of one owner in their order;
 // between owners there is none, so that of their values is taken: it does not hang
 // on which strand asked first.
 func (m *message) fill(w *world, reqs []*redlock.Request) {
@@ -109,7 +124,7 @@ func (m *message) fill(w *world, reqs []*redlock.Request) {
 		if r != w.last {
 			w.last, w.lastKey, w.lastOwner = r, w.history.text(r.Key), w.history.text(r.Owner)
 		}
-		m.parts = append(m.parts, part{*r, w.lastKey, w.lastOwner, int32(i)})
+		m.parts = append(m.parts, part{r, w.lastKey, w.lastOwner, int32(i)})
 	}
 	if len(reqs) > 1 {
 		slices.SortStableFunc(m.parts, func(a, b part) int { return strings.Compare(a.req.Owner, b.req.Owner) })
@@ -121,25 +136,21 @@ func (w *world) arrive(id int32) {
 	m := &w.msgs[id]
 	at := w.nodes[m.node].serves
 	n := w.nodes[at]
-	if within(n.down, w.now) {
-		w.turnAway(id, within(n.refusing, w.now))
-		return
-	}
-	if goes := past(n.paused, w.now); goes > w.now {
-		if goes = n.crashes(w.now, goes); goes != never {
-			w.push(goes, evArrive, m.client, m.node, id, 0)
-		}
+	if len(n.away) > 0 && w.keptOut(id, n) {
 		return
 	}
 	if m.conn != nil {
 		w.serve(id)
 		return
 	}
-	m.replies = slices.Grow(m.replies[:0], len(m.parts))[:len(m.parts)]
+	m.replies = m.replies[:0]
+	for range m.parts {
+		m.replies = append(m.replies, redlock.Reply{})
+	}
 	local := n.dial.at(w.now)
 	for i := range m.parts {
 		x := &m.parts[i]
-		reply, when := n.Do(w.now, local, &x.req)
+		reply, when := n.Do(w.now, local, x.req)
 		m.replies[x.at] = reply
 		if !slices.Contains(w.keys, x.key) {
 			w.keys = append(w.keys, x.key)
@@ -147,6 +158,23 @@ func (w *world) arrive(id int32) {
 		w.tell(Executed, m, x, at, reply.Status, when, local)
 	}
 	w.answer(id)
+}
+
+// keptOut says that a message finds its node down, or standing still until later.
+func (w *world) keptOut(id int32, n *server) bool {
+	if within(n.down, w.now) {
+		w.turnAway(id, within(n.refusing, w.now))
+		return true
+	}
+	goes := past(n.paused, w.now)
+	if goes == w.now {
+		return false
+	}
+	if goes = n.crashes(w.now, goes); goes != never {
+		m := &w.msgs[id]
+		w.push(goes, evArrive, m.client, m.node, id, 0)
+	}
+	return true
 }
 
 // turnAway is what a node that is down does with a message: nothing, or its host

@@ -125,24 +125,30 @@ func (s *Scenario) last() int64 {
 
 // loop delivers event after event until nothing is left to do, or the time is up.
 func (w *world) loop(ping func()) {
-	limit := int64(w.sc.Until)
-	last := w.sc.last()
-	for n := 0; w.failure == nil && !w.history.full && (w.mains > 0 || len(w.live) > 0 || w.out > 0 || w.fates > 0); n++ {
+	until, last := int64(w.sc.Until), w.sc.last()
+	for n := 0; w.goesOn(); n++ {
 		if n&63 == 0 {
 			ping()
 		}
-		if q := &w.queue; !w.over && (q.Len() == 0 || q.First().At > limit) {
+		if q := &w.queue; q.Len() == 0 || q.First().At > until {
+			if w.over {
+				return
+			}
 			w.over = true
-			w.now = max(w.now, limit)
+			w.now = max(w.now, until)
 			w.endAll()
+			until = last
 			continue
-		} else if q.Len() == 0 || q.First().At > last {
-			return
 		}
 		if w.step() {
 			w.runReady()
 		}
 	}
+}
+
+// goesOn says whether anything is left to do.
+func (w *world) goesOn() bool {
+	return (w.mains > 0 || len(w.live) > 0 || w.out > 0 || w.fates > 0) && w.failure == nil && !w.history.full
 }
 
 // react has those run whom the last event woke, until all are parked again.

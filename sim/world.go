@@ -174,7 +174,7 @@ func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.
 }
 
 // all is what tell is told of a message as a whole.
-var all part
+var all = part{req: new(redlock.Request)}
 
 // seal gives an event its times, and takes it into the history.
 func (w *world) seal(e *Event) {
@@ -191,9 +191,22 @@ func (w *world) seal(e *Event) {
 
 // taken takes a whole event into the history.
 func (w *world) taken(e *Event) {
-	w.history.seal(e)
+	h := &w.history
+	if h.closed || h.full {
+		w.overfull()
+		return
+	}
+	h.hash.event(e)
+	if len(h.events) == h.stop {
+		Stopped(h, h.stop, *e)
+	}
+}
+
+// overfull ends the process that goes on though the history is full: it may never wait
+// again.
+func (w *world) overfull() {
 	if r := w.cur; w.history.full && r != nil && !r.killed {
-		runtime.Goexit() // the process may never wait again
+		runtime.Goexit()
 	}
 }
 
@@ -223,27 +236,18 @@ func (w *world) deliver() (wakes bool) {
 	}
 	w.now = e.At
 	switch e.Kind() {
-	case evFault:
-		w.fault(e)
-		return false
 	case evArrive:
 		w.arrive(e.A)
+		return false
+	case evFault:
+		w.fault(e)
 		return false
 	case evWrite:
 		w.store(e.A)
 		return false
 	}
 	c := w.clients[e.Client()]
-	switch at := past(c.paused, w.now); {
-	case c.dead:
-		if k := e.Kind(); (k == evReply || k == evRefused) && w.msgs[e.A].conn != nil {
-			w.recycle(e.A)
-		}
-		return false
-	case at == never:
-		return false
-	case at > w.now: // whatever it is, the client will see it when it runs again
-		w.push(at, e.Kind(), e.Client(), e.Node(), e.A, e.B)
+	if (c.dead || len(c.paused) > 0) && w.passes(c, e) {
 		return false
 	}
 	switch e.Kind() {
@@ -265,4 +269,22 @@ func (w *world) deliver() (wakes bool) {
 		w.poll(c)
 	}
 	return true
+}
+
+// passes says that an event passes its client by, which is dead or stands still. In
+// the second case it comes again: whatever it is, the client sees it when it runs.
+func (w *world) passes(c *client, e queue.Event) bool {
+	switch at := past(c.paused, w.now); {
+	case c.dead:
+		if k := e.Kind(); (k == evReply || k == evRefused) && w.msgs[e.A].conn != nil {
+			w.recycle(e.A)
+		}
+		return true
+	case at == never:
+		return true
+	case at > w.now:
+		w.push(at, e.Kind(), e.Client(), e.Node(), e.A, e.B)
+		return true
+	}
+	return false
 }
