@@ -84,21 +84,21 @@ func (l *core) attempt(ctx context.Context, key string, t terms) (s *lease, star
 // the last answer that was needed, enough validity is left; if not, what it may
 // have left on any node is given back before it returns. (Rules 1 to 5)
 func (l *core) ballot(ctx context.Context, key string, t terms) (*lease, time.Time, *failure) {
-	s := &lease{owner: l.owner(), lock: l, key: key, longest: t.ttl}
+	req := Request{Op: OpAcquire, Key: key, Owner: l.owner(), TTL: t.ttl}
 	if l.fencing {
-		s.fence = l.hints.next(key)
+		req.Fence = l.hints.next(key)
 	}
 	start := l.clock.Now() // before the first send of this ballot: no key of it can be older
-	s.since, s.until = start, start.Add(t.trust)
-	v := l.ask(ctx, Request{Op: OpAcquire, Key: key, Owner: s.owner, TTL: t.ttl, Fence: s.fence}, t.timeout, (*tally).attempted)
-	left := s.until.Sub(l.clock.Now())
+	until := start.Add(t.trust)
+	v := l.ask(ctx, req, t.timeout, (*tally).attempted)
+	left := until.Sub(l.clock.Now())
 	if l.fencing {
-		l.hints.saw(key, max(s.fence, v.highest))
+		l.hints.saw(key, max(req.Fence, v.highest))
 	}
 	if v.won() && left > 0 && left >= l.minValidity {
-		return s, start, nil
+		return &lease{owner: req.Owner, fence: req.Fence, lock: l, key: key, since: start, until: until, longest: t.ttl}, start, nil
 	}
-	l.giveBack(ctx, key, s)
+	l.giveBack(ctx, Request{Op: OpRelease, Key: key, Owner: req.Owner, TTL: t.ttl})
 	f := &failure{op: OpAcquire.String(), key: key, tally: v}
 	switch {
 	case v.won():
@@ -112,13 +112,12 @@ func (l *core) ballot(ctx context.Context, key string, t terms) (*lease, time.Ti
 	return nil, start, f
 }
 
-// giveBack releases what s may have on any node, those that failed or did not
-// answer too. It waits for a quorum of answers, so that another attempt finds
-// the nodes free, but not for longer than ctx lasts: the transport sees to the
-// rest.
-func (l *core) giveBack(ctx context.Context, key string, s *lease) {
-	req, timeout := l.give(key, s)
-	l.ask(ctx, req, timeout, (*tally).answered)
+// giveBack sends a release of what there may be on any node, those that failed or
+// did not answer too. It waits for a quorum of answers, so that another attempt
+// finds the nodes free, but not for longer than ctx lasts: the transport sees to
+// the rest.
+func (l *core) giveBack(ctx context.Context, release Request) {
+	l.ask(ctx, release, l.nodeTimeout(release.TTL), (*tally).answered)
 }
 
 // ended is the error of a call whose context has ended, after last.

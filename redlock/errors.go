@@ -84,8 +84,8 @@ func (o Op) String() string {
 type failure struct {
 	op    string // "acquire"
 	key   string
-	class error  // nil: only the cause counts
-	tally *tally // nil: no node was asked
+	class error // nil: only the cause counts
+	tally tally // of no lock: no node was asked
 	note  string
 	also  []error // causes: of a context, or the failure that led here
 }
@@ -99,8 +99,8 @@ func (e *failure) Error() string {
 	if e.note != "" {
 		fmt.Fprintf(&b, ": %s", e.note)
 	}
-	if e.tally != nil {
-		fmt.Fprintf(&b, ": %v", e.tally)
+	if e.tally.lock != nil {
+		fmt.Fprintf(&b, ": %v", &e.tally)
 	}
 	for _, err := range e.also {
 		fmt.Fprintf(&b, ": %s", strings.TrimPrefix(err.Error(), "redlock: "))
@@ -113,10 +113,8 @@ func (e *failure) Unwrap() []error {
 	if e.class != nil {
 		all = append(all, e.class)
 	}
-	if e.tally != nil {
-		for _, n := range e.tally.failures {
-			all = append(all, n)
-		}
+	for _, n := range e.tally.failures {
+		all = append(all, n)
 	}
 	return append(all, e.also...)
 }

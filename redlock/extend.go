@@ -104,8 +104,8 @@ func (l *core) extendOnce(ctx context.Context, key string, s *lease, t terms, la
 		return start, f
 	}
 	v := l.ask(ctx, Request{Op: OpExtend, Key: key, Owner: s.owner, TTL: t.ttl}, t.timeout, (*tally).settled)
-	f := s.extended(key, v, start, s.lock.clock.Now(), start.Add(t.trust))
-	if f != nil && f.tally == nil {
+	f := s.extended(key, &v, start, s.lock.clock.Now(), start.Add(t.trust))
+	if f != nil && f.tally.lock == nil {
 		f.tally = v
 	}
 	return start, f

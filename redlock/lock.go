@@ -106,6 +106,7 @@ type core struct {
 	bad       error // what every call returns
 	closed    atomic.Bool
 	hints     *fenceHints // nil without fencing
+	idle      atomic.Pointer[poll]
 }
 
 // over gives the lock its transport.
@@ -165,18 +166,27 @@ func (l *core) running(op Op, key string) error {
 }
 
 // ask sends one request to all nodes and counts answers until it has enough.
-func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) *tally {
-	p := &poll{tally: tally{op: req.Op, lock: l}, ctx: ctx, key: req.Key, enough: enough}
-	l.transport.Broadcast(ctx, req, timeout)(p.hear) // a range would allocate twice as much
-	return &p.tally
+func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) tally {
+	p := l.idle.Swap(nil)
+	if p == nil {
+		p = new(poll)
+		p.yield = p.hear
+	}
+	p.tally, p.ctx, p.key, p.enough = tally{op: req.Op, lock: l}, ctx, req.Key, enough
+	l.transport.Broadcast(ctx, req, timeout)(p.yield) // a range would allocate each time
+	v := p.tally
+	p.tally, p.ctx, p.key = tally{}, nil, ""
+	l.idle.Store(p)
+	return v
 }
 
-// poll is a tally under way.
+// poll is a tally under way. The lock keeps one for its next request.
 type poll struct {
 	tally
 	ctx    context.Context
 	key    string
 	enough func(*tally) bool
+	yield  func(Reply) bool // hear, as a value made once
 }
 
 // hear counts an answer, and says whether it wants more.

@@ -67,6 +67,28 @@ func TestObserver(t *testing.T) {
 	}
 }
 
+// An observer may itself use the lock, in the middle of a request of the lock's.
+func TestObserverUsesTheLock(t *testing.T) {
+	t.Parallel()
+	m := newModel(3).all(slow(10 * ms))
+	var l *redlock.DistributedLock
+	used := false
+	l = m.lock(t, redlock.WithObserver(observer(func(e redlock.Event) {
+		if e.Kind == redlock.NodeFailed && !used {
+			used = true
+			_, err := l.TryAcquire(bg, "other", time.Second)
+			wantIs(t, err, nil)
+		}
+	})))
+	m.each(die, 2)
+	m.each(slow(0), 2)
+	_, err := l.TryAcquire(bg, "k", time.Second)
+	wantIs(t, err, nil)
+	if !used {
+		t.Error("no node failed")
+	}
+}
+
 func TestKindsHaveNames(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

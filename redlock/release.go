@@ -28,9 +28,12 @@ func (l *core) release(ctx context.Context, key string, s *lease) *failure {
 	if l.closed.Load() {
 		return &failure{op: OpRelease.String(), key: key, class: ErrClosed, note: "its keys expire"}
 	}
-	req, timeout := l.give(key, s)
-	v := l.ask(context.WithoutCancel(ctx), req, timeout, (*tally).settled)
-	f := s.released(v, until, req)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	req := s.give(key)
+	v := l.ask(ctx, req, l.nodeTimeout(req.TTL), (*tally).settled)
+	f := s.released(&v, until, req)
 	if before != nil {
 		f = before
 	}

@@ -11,13 +11,14 @@ import (
 // the order of the answers.
 type tally struct {
 	op       Op
-	lock     *core            // whose nodes they are
-	by       [Ours + 1]uint64 // by status: one bit a node
-	failures []*NodeError     // in order of arrival
-	highest  uint64           // the highest number that a node told; only with fencing
+	by       [Ours + 1]uint8 // how many nodes answered so
+	heard    uint64          // those that have answered: one bit a node
+	lock     *core           // whose nodes they are
+	failures []*NodeError    // in order of arrival
+	highest  uint64          // the highest number that a node told; only with fencing
 }
 
-// maxNodes is how many nodes a lock may have: a tally keeps one bit for each.
+// maxNodes is how many nodes a lock may have: a tally has one bit for each.
 const maxNodes = 64
 
 // quorum is how many of n nodes any two decisions share one of.
@@ -26,19 +27,26 @@ func quorum(n int) int { return n/2 + 1 }
 // count takes one answer, and returns the node's failure if it is one. What a
 // node says twice, and an answer that means nothing here, do not count.
 func (v *tally) count(r Reply) *NodeError {
-	if r.Node < 0 || r.Node >= v.lock.n || v.heard()>>r.Node&1 == 1 {
+	if r.Node < 0 || r.Node >= v.lock.n || v.heard>>r.Node&1 == 1 {
 		return nil
 	}
-	status, err := r.Status, r.Err
-	if status > Ours || status == Ours && v.op != OpAcquire {
-		status, err = Failed, fmt.Errorf("an answer without meaning: status %d", r.Status)
-	}
-	v.by[status] |= 1 << r.Node
+	v.heard |= 1 << r.Node
 	v.highest = max(v.highest, r.Fence)
-	if status != Failed {
-		return nil
+	if r.Status == Failed || r.Status > Ours || r.Status == Ours && v.op != OpAcquire {
+		return v.fail(r)
 	}
-	if err == nil {
+	v.by[r.Status]++
+	return nil
+}
+
+// fail counts an answer that is none.
+func (v *tally) fail(r Reply) *NodeError {
+	v.by[Failed]++
+	err := r.Err
+	switch {
+	case r.Status != Failed:
+		err = fmt.Errorf("an answer without meaning: status %d", r.Status)
+	case err == nil:
 		err = ErrNoAnswer
 	}
 	e := &NodeError{Node: r.Node, Name: v.lock.nodeName(r.Node), Op: v.op, Err: err}
@@ -46,7 +54,7 @@ func (v *tally) count(r Reply) *NodeError {
 	return e
 }
 
-func (v *tally) are(s Status) int { return bits.OnesCount64(v.by[s]) }
+func (v *tally) are(s Status) int { return int(v.by[s]) }
 
 // done is how many nodes did what they were asked. A key that has our owner
 // already is a grant: somebody resent our own request.
@@ -57,16 +65,8 @@ func (v *tally) refused() int { return v.are(Gone) + v.are(Others) }
 
 func (v *tally) failed() int { return v.are(Failed) }
 
-// heard has the bit set of every node that has answered.
-func (v *tally) heard() (nodes uint64) {
-	for _, some := range v.by {
-		nodes |= some
-	}
-	return nodes
-}
-
 // open is how many nodes have not been heard yet.
-func (v *tally) open() int { return v.lock.n - bits.OnesCount64(v.heard()) }
+func (v *tally) open() int { return v.lock.n - bits.OnesCount64(v.heard) }
 
 // spare is how many nodes a quorum can do without.
 func (v *tally) spare() int { return v.lock.n - v.lock.q }

@@ -116,15 +116,15 @@ func (s *lease) granter() *core {
 	return s.lock
 }
 
-// give is the request that frees the keys of s, and how long its nodes have.
-func (l *core) give(key string, s *lease) (Request, time.Duration) {
+// give is the request that frees the keys of s.
+func (s *lease) give(key string) Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ttl := s.longest
 	if ttl == 0 {
 		ttl = unknownTTL
 	}
-	return Request{Op: OpRelease, Key: key, Owner: s.owner, TTL: ttl}, l.nodeTimeout(ttl)
+	return Request{Op: OpRelease, Key: key, Owner: s.owner, TTL: ttl}
 }
 
 // lose ends the validity of s because of why. Who finds the loss first gives
@@ -133,7 +133,7 @@ func (l *core) give(key string, s *lease) (Request, time.Duration) {
 func (l *core) lose(ctx context.Context, key string, s *lease, why error) {
 	if s.end(why) {
 		l.report(ctx, l.began(), Event{Kind: Lost, Key: key, Err: why})
-		l.giveBack(ctx, key, s)
+		l.giveBack(ctx, s.give(key))
 	}
 }
 
