@@ -72,15 +72,26 @@ func (c *checker) fail(e *Event) {
 	}
 }
 
-// answered counts what a node did for an attempt.
+// answered counts what a node did for an attempt, and what that tells of the run.
 func (c *checker) answered(e *Event) {
-	a, acquires := c.attemptOf(e.Owner), node.Acquires(e.Op)
-	switch {
-	case a == nil:
+	a := c.attemptOf(e.Owner)
+	if a == nil {
+		a = new(attempt)
+	}
+	p := &c.verdict.Probes
+	switch acquires := node.Acquires(e.Op); {
 	case acquires && e.Status == redlock.Done:
 		a.granted++
-	case acquires && (e.Status == redlock.Others || e.Status == redlock.Gone):
+		if c.owners[e.Owner].unawaited {
+			p[ProbeLateGrant]++
+		}
+	case acquires && e.Status == redlock.Others:
 		a.held++
+	case acquires && e.Status == redlock.Gone:
+		a.held++
+		p[ProbeFenceRefused]++
+	case acquires && e.Status == redlock.Ours:
+		p[ProbeOurs]++
 	case e.Status == redlock.Done && node.EffectOf(e.Op, true) == node.Deletes:
 		a.freed++
 	}

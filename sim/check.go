@@ -82,7 +82,7 @@ func (c *checker) check(h *History) *Verdict {
 				c.probeEvent(e)
 			}
 		case Executed:
-			c.probeExecuted(e)
+			c.probeQueued(e)
 			c.answered(e)
 			if e.Status == redlock.Done {
 				c.execute(e)

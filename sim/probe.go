@@ -5,7 +5,6 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
-	"driftlock/sim/node"
 )
 
 // Probe is a dangerous state that a run may reach.
@@ -131,26 +130,13 @@ func (c *checker) probeEvent(e *Event) {
 	}
 }
 
-func (c *checker) probeExecuted(e *Event) {
-	p := &c.verdict.Probes
+// probeQueued is about a request that a node carried out when it went on.
+func (c *checker) probeQueued(e *Event) {
 	for _, a := range c.nodes[e.Node].paused {
 		if a.to == e.At {
-			p[ProbeQueued]++
-			break
+			c.verdict.Probes[ProbeQueued]++
+			return
 		}
-	}
-	if !node.Acquires(e.Op) {
-		return
-	}
-	switch e.Status {
-	case redlock.Done:
-		if c.owners[e.Owner].unawaited {
-			p[ProbeLateGrant]++
-		}
-	case redlock.Ours:
-		p[ProbeOurs]++
-	case redlock.Gone:
-		p[ProbeFenceRefused]++
 	}
 }
 

@@ -34,10 +34,13 @@ func (c *scenarioCheck) network() {
 		c.notTooLong(place{list: "network.rules", i: i, field: "late"}, n.Rules[i].Late)
 	}
 	c.notTooLong(at("network.quiet_from"), n.QuietFrom)
-	names := c.names()
-	clients, places := names[len(c.s.Nodes):], names[:len(c.s.Nodes):len(c.s.Nodes)]
-	for i := range c.s.Resources {
-		places = append(places, c.s.Resources[i].Name)
+	var clients, places []string
+	if len(n.Paths)+len(n.Cuts)+len(n.Rules) > 0 { // nothing else names a machine
+		names := c.names()
+		clients, places = names[len(c.s.Nodes):], names[:len(c.s.Nodes):len(c.s.Nodes)]
+		for i := range c.s.Resources {
+			places = append(places, c.s.Resources[i].Name)
+		}
 	}
 	if err := n.Check(clients, places); err != nil {
 		path, text, _ := strings.Cut(err.Error(), ": ")
