@@ -292,6 +292,8 @@ func TestTidy(t *testing.T) {
 		"the release came in time":   {1000, func(h tale) { h.executed(bound, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, nil},
 		"the run ends at the bound":  {1000, func(h tale) { h.scenario.Until, h.scenario.Grace = clock.Duration(bound-1), 1 }, []time.Duration{-690 * time.Millisecond}},
 		"the run ends 1 ns before":   {1000, func(h tale) { h.scenario.Until, h.scenario.Grace = clock.Duration(bound-2), 1 }, nil},
+		"at once, 1 ms too long":     {61, func(h tale) { h.scenario.Network = network.Config{} }, []time.Duration{-time.Millisecond}},
+		"at once, tie":               {60, func(h tale) { h.scenario.Network = network.Config{} }, nil}, // after the node timeout of 50 ms
 		"the release came 1 ns late": {1000, func(h tale) { h.executed(bound+1, redlock.OpRelease, redlock.Done, 0, 1, "x", 0) }, []time.Duration{-1}},
 	} {
 		h := told(2, 3)
@@ -314,6 +316,45 @@ func TestTidy(t *testing.T) {
 	h.says(returned, Released, 0, "x", 0)
 	if got := broken(Check(h.History), I7); len(got) != 1 || got[0] != -690*time.Millisecond {
 		t.Errorf("after a release: I7 broken by %v, want -690ms", got)
+	}
+}
+
+// TestAnswersAreCounted: what nodes answer to an acquire, before and after its caller
+// has stopped waiting for it.
+func TestAnswersAreCounted(t *testing.T) {
+	t.Parallel()
+	stops := map[string]func(h tale){
+		"goes on":  func(tale) {},
+		"granted":  func(h tale) { h.says(milli, Granted, 0, "x", 900*milli) },
+		"releases": func(h tale) { h.asked(milli, redlock.OpRelease, 0, "x") },
+	}
+	for name, stop := range stops {
+		for _, op := range []redlock.Op{redlock.OpAcquire, redlock.OpRelease, node.OpAcquireCount} {
+			for _, status := range []redlock.Status{redlock.Failed, redlock.Done, redlock.Gone, redlock.Others, redlock.Ours} {
+				for _, begun := range []bool{true, false} { // or a token from elsewhere
+					h := told(2, 3)
+					if begun {
+						h.asked(0, redlock.OpAcquire, 0, "x")
+					}
+					stop(h)
+					h.executed(2*milli, op, status, 0, 1, "x", 1000)
+					want := map[Probe]int{}
+					if op != redlock.OpRelease {
+						want[ProbeOurs] = map[redlock.Status]int{redlock.Ours: 1}[status]
+						want[ProbeFenceRefused] = map[redlock.Status]int{redlock.Gone: 1}[status]
+						if name != "goes on" {
+							want[ProbeLateGrant] = map[redlock.Status]int{redlock.Done: 1}[status]
+						}
+					}
+					v := Check(h.History)
+					for _, p := range []Probe{ProbeOurs, ProbeFenceRefused, ProbeLateGrant} {
+						if got := v.Probes[p]; got != want[p] {
+							t.Errorf("%s, %s answered %v, begun %v: %v %d times, want %d", name, node.Word(op), status, begun, p, got, want[p])
+						}
+					}
+				}
+			}
+		}
 	}
 }
 
