@@ -88,9 +88,7 @@ func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout tim
 // broadcast asks the nodes whose bit is set, in their lanes or loose.
 func (c *client) broadcast(ctx context.Context, req redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
 	x := c.w.newCall()
-	if x.c, x.ctx, x.req, x.wait, x.which, x.loose = c, ctx, req, timeout, which, loose; c.w.last == &x.req {
-		c.w.last = nil
-	}
+	x.c, x.ctx, x.req, x.wait, x.which, x.loose = c, ctx, req, timeout, which, loose
 	return x.seq
 }
 
@@ -109,7 +107,8 @@ func (x *call) replies(yield func(redlock.Reply) bool) {
 	}
 	defer func() { x.left, r.call = true, nil; x.free() }()
 	now := c.local()
-	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.history.text(req.Key), Owner: w.history.text(req.Owner), Value: int64(x.wait)})
+	w.last, w.lastKey, w.lastOwner = req, w.history.text(req.Key), w.history.text(req.Owner)
+	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.lastKey, Owner: w.lastOwner, Value: int64(x.wait)})
 	if r.p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
 		r.p.ttl.Store(int64(req.TTL)) // for which Holds then stands
 	}

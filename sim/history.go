@@ -22,6 +22,7 @@ type History struct {
 	most     int       // events that it may have
 	stop     int       // the step at which Stopped is called; 0: at none
 	full     bool      // it had more
+	wary     bool      // closed, full or with a stop: to take an event in is more than its hash
 	spare    Event     // for what is not history
 	recent   [4]recent // asked for last: the same few strings come again and again
 	oldest   int       // of those
@@ -71,7 +72,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.room, h.recent = false, false, 0, [4]recent{}
+	h.closed, h.full, h.wary, h.room, h.recent = false, false, h.stop > 0, 0, [4]recent{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -118,9 +119,13 @@ func (h *History) next() *Event {
 
 // grow is next where no room is left: it makes more. What is not to become history
 // gets room of its own.
+//
+//go:noinline
 func (h *History) grow() *Event {
 	if h.closed || h.most > 0 && len(h.events) == h.most {
-		h.full = h.full || !h.closed
+		if !h.closed {
+			h.fill()
+		}
 		h.close()
 		return &h.spare
 	}
@@ -133,7 +138,10 @@ func (h *History) grow() *Event {
 }
 
 // close ends the history: what is added now is not part of it.
-func (h *History) close() { h.closed, h.room = true, 0 }
+func (h *History) close() { h.closed, h.wary, h.room = true, true, 0 }
+
+// fill ends it because it is too long.
+func (h *History) fill() { h.full, h.wary = true, true }
 
 // seal takes an event into the hash.
 func (h *History) seal(e *Event) {

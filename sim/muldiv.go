@@ -10,25 +10,33 @@ import (
 
 // ratio is a fraction that is often multiplied by. The zero one is none.
 type ratio struct {
-	num, den uint64
-	inverse  uint64 // of den: (2⁶⁴−1)/den, rounded down
+	num, den uint64 // den is not 1
+	inverse  uint64 // of den: 2⁶⁴/den, rounded up
 }
 
 func newRatio(num, den int64) ratio {
-	return ratio{uint64(num), uint64(den), math.MaxUint64 / uint64(den)}
+	r := ratio{num: uint64(num), den: uint64(den)}
+	if r.den == 1 { // 2⁶⁴ would not fit
+		if num > math.MaxInt64/3 {
+			return ratio{}
+		}
+		r.num, r.den = 3*r.num, 3
+	}
+	r.inverse = math.MaxUint64/r.den + 1
+	return r
 }
 
 // times is t·num/den rounded down, and whether it was; it is not ok if t is below 0
-// or t·num does not fit in 64 bits. What the inverse gives is at most 2 too low.
+// or t·num does not fit in 64 bits. What the inverse gives is at most 1 too high.
 func (r *ratio) times(t int64) (q int64, rest, ok bool) {
 	hi, lo := bits.Mul64(uint64(t), r.num)
 	if t < 0 || hi != 0 || r.den == 0 {
 		return 0, false, false
 	}
 	n, _ := bits.Mul64(lo, r.inverse)
-	left := lo - n*r.den
-	for left >= r.den {
-		n, left = n+1, left-r.den
+	left := int64(lo - n*r.den)
+	if left < 0 {
+		n, left = n-1, left+int64(r.den)
 	}
 	return int64(n), left > 0, n <= math.MaxInt64
 }

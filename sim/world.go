@@ -170,7 +170,11 @@ func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.
 	e.Kind, e.Op, e.Status = k, x.req.Op, status
 	e.Client, e.Node, e.Proc, e.Nth = int16(m.client), int16(node), -1, m.nth
 	e.Key, e.Owner, e.Note = x.key, x.owner, 0
-	w.taken(e)
+	if w.history.wary {
+		w.takenWarily(e)
+		return
+	}
+	w.history.hash.event(e)
 }
 
 // all is what tell is told of a message as a whole.
@@ -186,25 +190,19 @@ func (w *world) seal(e *Event) {
 	case e.Client >= 0:
 		e.Local = w.clients[e.Client].local()
 	}
-	w.taken(e)
-}
-
-// taken takes a whole event into the history.
-func (w *world) taken(e *Event) {
-	h := &w.history
-	if h.closed || h.full {
-		w.overfull()
+	if w.history.wary {
+		w.takenWarily(e)
 		return
 	}
-	h.hash.event(e)
-	if len(h.events) == h.stop {
-		Stopped(h, h.stop, *e)
-	}
+	w.history.hash.event(e)
 }
 
-// overfull ends the process that goes on though the history is full: it may never wait
-// again.
-func (w *world) overfull() {
+// takenWarily takes a whole event into a history that may be closed, full or stopped
+// at. The process that goes on though it is full ends: it may never wait again.
+//
+//go:noinline
+func (w *world) takenWarily(e *Event) {
+	w.history.seal(e)
 	if r := w.cur; w.history.full && r != nil && !r.killed {
 		runtime.Goexit()
 	}
@@ -232,7 +230,7 @@ func (w *world) deliver() (wakes bool) {
 	if w.still++; e.At > w.now {
 		w.still = 0
 	} else if w.still > w.history.most { // timers that set each other are no events of the history
-		w.history.full = true
+		w.history.fill()
 	}
 	w.now = e.At
 	switch e.Kind() {
