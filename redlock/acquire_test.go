@@ -419,3 +419,17 @@ func TestErrorText(t *testing.T) {
 		t.Errorf("a key of 1 MB: a text of %d bytes", len(text))
 	}
 }
+
+// An owner value is two random numbers, the first of them first.
+func TestOwnerIsHexadecimal(t *testing.T) {
+	t.Parallel()
+	drawn := []uint64{0x0123456789abcdef, 0xfedcba9876543210, 0, 1<<64 - 1}
+	l := newModel(3).lock(t, redlock.WithRand(func() (n uint64) { n, drawn = drawn[0], drawn[1:]; return n }))
+	for _, want := range []string{"0123456789abcdeffedcba9876543210", "0000000000000000ffffffffffffffff"} {
+		token, err := l.TryAcquire(bg, want, time.Second)
+		wantIs(t, err, nil)
+		if token.String() != want {
+			t.Errorf("%v, want %s", token, want)
+		}
+	}
+}

@@ -175,24 +175,20 @@ func (l *Lane) Settle(replies []Reply) {
 	}
 	answered, last := false, error(nil)
 	for i := range l.out {
-		if i < len(replies) && replies[i].Status != Failed {
-			answered = true
-			if i < l.debts { // the node is back: the rest may follow
-				l.again = true
-			}
-			l.done(&l.line[i], replies[i].Status, replies[i].Fence)
+		if i >= len(replies) || replies[i].Status == Failed {
+			last = l.failed(i, replies)
+			answered = answered || !errors.Is(last, ErrNoAnswer) && !errors.Is(last, ErrUnsent)
 			continue
 		}
-		r := Reply{}
-		if i < len(replies) {
-			r = replies[i]
+		answered = true
+		if i < l.debts { // the node is back: the rest may follow
+			l.again = true
 		}
-		if r.Err == nil {
-			r.Err = ErrNoAnswer
+		it, status, fence := &l.line[i], replies[i].Status, replies[i].Fence
+		if it.req.Op == OpRelease && l.neverSent(it.req) { // its acquire, earlier in the same batch
+			status, fence = Gone, 0
 		}
-		last = r.Err
-		answered = answered || !errors.Is(last, ErrNoAnswer) && !errors.Is(last, ErrUnsent)
-		l.failed(&l.line[i], r, i < l.debts)
+		l.tell(it.to, Reply{Status: status, Fence: fence})
 	}
 	if !answered {
 		l.failQueue(last)
@@ -201,32 +197,33 @@ func (l *Lane) Settle(replies []Reply) {
 	wipe(l.reqs)
 }
 
-// done passes on what the node answered.
-func (l *Lane) done(it *item, s Status, fence uint64) {
-	if it.req.Op == OpRelease && l.neverSent(it.req) { // its acquire failed, earlier in the same batch
-		s, fence = Gone, 0
+// failed sees to the i-th request of the batch, which failed, and returns why.
+func (l *Lane) failed(i int, replies []Reply) error {
+	it, r := &l.line[i], Reply{}
+	if i < len(replies) {
+		r = replies[i]
 	}
-	l.tell(it.to, Reply{Status: s, Fence: fence})
-}
-
-// failed sees to a request of the batch that failed; owed says that it was before.
-func (l *Lane) failed(it *item, r Reply, owed bool) {
+	if r.Err == nil {
+		r.Err = ErrNoAnswer
+	}
+	why := r.Err
 	switch it.req.Op {
 	case OpAcquire:
-		if errors.Is(r.Err, ErrUnsent) {
+		if errors.Is(why, ErrUnsent) {
 			l.noteUnsent(it)
 		}
 	case OpRelease:
 		switch {
 		case l.neverSent(it.req):
 			r = Reply{Status: Gone}
-		case !errors.Is(r.Err, errSentTwice):
-			l.again = l.again || !owed
-			l.owe(it, r.Err)
-			return
+		case !errors.Is(why, errSentTwice):
+			l.again = l.again || i >= l.debts
+			l.owe(it, why)
+			return why
 		}
 	}
 	l.tell(it.to, r)
+	return why
 }
 
 // failQueue fails all that waits behind a batch that failed with why.

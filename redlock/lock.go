@@ -169,11 +169,10 @@ func (l *core) running(op Op, key string) error {
 func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) tally {
 	p := l.idle.Swap(nil)
 	if p == nil {
-		p = new(poll)
-		p.yield = p.hear
+		p = newPoll()
 	}
 	p.tally, p.ctx, p.key, p.enough = tally{op: req.Op, lock: l}, ctx, req.Key, enough
-	l.transport.Broadcast(ctx, req, timeout)(p.yield) // a range would allocate each time
+	l.transport.Broadcast(ctx, req, timeout)(p.hear) // a range would allocate each time
 	v := p.tally
 	p.tally, p.ctx, p.key = tally{}, nil, ""
 	l.idle.Store(p)
@@ -186,15 +185,18 @@ type poll struct {
 	ctx    context.Context
 	key    string
 	enough func(*tally) bool
-	yield  func(Reply) bool // hear, as a value made once
+	hear   func(Reply) bool // counts an answer, and says whether it wants more
 }
 
-// hear counts an answer, and says whether it wants more.
-func (p *poll) hear(r Reply) bool {
-	if e := p.count(r); e != nil && p.ctx.Err() == nil {
-		p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
+func newPoll() *poll {
+	p := new(poll)
+	p.hear = func(r Reply) bool {
+		if e := p.count(r); e != nil && p.ctx.Err() == nil {
+			p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
+		}
+		return !p.enough(&p.tally)
 	}
-	return !p.enough(&p.tally)
+	return p
 }
 
 func (l *core) nodeName(i int) string {

@@ -32,7 +32,8 @@ func (p *Process) locker(opts []redlock.Option) redlock.Locker {
 	if p.c.w.sc.Lock.Kind == kindFlawed {
 		return p.flawed()
 	}
-	given := []redlock.Option{redlock.WithClock(p.Clock()), redlock.WithRand(p.rand)}
+	given := make([]redlock.Option, 0, 16) // as a rule there are no more
+	given = append(given, redlock.WithClock(p.Clock()), redlock.WithRand(p.rand))
 	given = append(given, p.c.w.lockOptions...)
 	l, err := redlock.Over(p.Transport(), append(given, opts...)...)
 	if err != nil {

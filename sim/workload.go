@@ -12,7 +12,7 @@ import (
 
 // steps is the built-in workload: it carries out the steps of a scenario.
 func steps(p *Process) {
-	s := stepper{p: p, lock: p.Lock(), always: context.WithoutCancel(p.ctx)}
+	s := stepper{p: p, lock: p.Lock()}
 	for range max(1, p.c.conf.Repeat) {
 		for i := range p.c.conf.Steps {
 			if p.ctx.Err() != nil {
@@ -31,8 +31,6 @@ type stepper struct {
 	p    *Process
 	lock *Witness
 	held []holding
-
-	always context.Context // the process's, without its end
 }
 
 // holding is what the client holds of one key.
@@ -73,7 +71,7 @@ func (s *stepper) do(step *Step) {
 	case "release":
 		token := h.token
 		s.drop(h.key)
-		s.lock.Release(s.always, step.Key, token)
+		s.lock.Release(context.Background(), step.Key, token) // also when the run ends
 	}
 	s.holding(step.Key) // the step may have ended with the lock
 }
