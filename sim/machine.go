@@ -38,7 +38,7 @@ func (s *span) at(t int64) int64 {
 	if s.stopped {
 		return s.reading
 	}
-	if q, _, ok := s.to.times(t - s.from); ok {
+	if q, ok := s.to.floor(t - s.from); ok {
 		return s.reading + q
 	}
 	return s.reading + s.rate.Elapsed(t-s.from)
@@ -46,10 +46,7 @@ func (s *span) at(t int64) int64 {
 
 // reached is rate.Reached.
 func (s *span) reached(ns int64) int64 {
-	if q, rest, ok := s.of.times(ns); ok {
-		if rest {
-			q++
-		}
+	if q, ok := s.of.ceil(ns); ok {
 		return q
 	}
 	return s.rate.Reached(ns)

@@ -8,37 +8,45 @@ import (
 // Parts per billion of a time, over 128 bits: a product of two int64 would not
 // always fit. And the fraction of a time where it does, without a division.
 
-// ratio is a fraction that is often multiplied by. The zero one is none.
+// ratio is a fraction that is often multiplied by, of a clock's rate.
 type ratio struct {
-	num, den uint64 // den is not 1
+	num, den uint64
 	inverse  uint64 // of den: 2⁶⁴/den, rounded up
+	most     uint64 // that it can be multiplied by: the product fits in 63 bits
 }
 
 func newRatio(num, den int64) ratio {
 	r := ratio{num: uint64(num), den: uint64(den)}
 	if r.den == 1 { // 2⁶⁴ would not fit
-		if num > math.MaxInt64/3 {
-			return ratio{}
-		}
 		r.num, r.den = 3*r.num, 3
 	}
-	r.inverse = math.MaxUint64/r.den + 1
+	if num <= math.MaxInt64/3 {
+		r.inverse, r.most = math.MaxUint64/r.den+1, math.MaxInt64/r.num
+	}
 	return r
 }
 
-// times is t·num/den rounded down, and whether it was; it is not ok if t is below 0
-// or t·num does not fit in 64 bits. What the inverse gives is at most 1 too high.
-func (r *ratio) times(t int64) (q int64, rest, ok bool) {
-	hi, lo := bits.Mul64(uint64(t), r.num)
-	if t < 0 || hi != 0 || r.den == 0 {
-		return 0, false, false
+// floor is t·num/den rounded down; not ok if t is below 0 or above most. What the
+// inverse gives is at most 1 too high.
+func (r *ratio) floor(t int64) (q int64, ok bool) {
+	if uint64(t) > r.most {
+		return 0, false
 	}
-	n, _ := bits.Mul64(lo, r.inverse)
-	left := int64(lo - n*r.den)
-	if left < 0 {
-		n, left = n-1, left+int64(r.den)
+	all := uint64(t) * r.num
+	n, _ := bits.Mul64(all, r.inverse)
+	if n*r.den > all {
+		n--
 	}
-	return int64(n), left > 0, n <= math.MaxInt64
+	return int64(n), true
+}
+
+// ceil is t·num/den rounded up, where floor is ok.
+func (r *ratio) ceil(t int64) (q int64, ok bool) {
+	q, ok = r.floor(t)
+	if uint64(q)*r.den < uint64(t)*r.num {
+		q++
+	}
+	return q, ok
 }
 
 // mulUp is t·ppb/10⁹ rounded up; 0 if t is below 0.
