@@ -95,24 +95,54 @@ func (c *client) broadcast(ctx context.Context, req redlock.Request, timeout tim
 // replies sends, waits and yields: it is the iterator of a broadcast, which is
 // ranged over once.
 func (x *call) replies(yield func(redlock.Reply) bool) {
-	c, w, ctx, req := x.c, x.w, x.ctx, &x.req
-	r := w.running("Broadcast", c)
+	r := x.w.running("Broadcast", x.c)
 	asked, heard := bits.OnesCount64(x.which), ^x.which
 	x.begin(r, asked)
 	if r.refused() {
 		x.want = 0
 		x.free()
-		redlock.Silence(len(c.lanes), heard, ErrEnded, yield)
+		redlock.Silence(len(x.c.lanes), heard, ErrEnded, yield)
 		return
 	}
-	defer func() { x.left, r.call = true, nil; x.free() }()
+	defer x.leave()
+	due := x.send()
+	over := false // the timeout has passed; a Sleep in the loop's body has its own
+	for i := 0; ; {
+		for ; i < len(x.got); i++ {
+			reply := x.got[i]
+			heard |= 1 << reply.Node
+			if !yield(reply) {
+				return
+			}
+		}
+		if i == asked {
+			return
+		}
+		if why := x.ended(over); why != nil {
+			redlock.Silence(len(x.c.lanes), heard, why, yield)
+			return
+		}
+		r.park(x.ctx, due, x)
+		over = r.rang
+	}
+}
+
+// leave says that the caller has left.
+func (x *call) leave() {
+	x.left, x.r.call = true, nil
+	x.free()
+}
+
+// send asks the nodes, and returns the true time at which the caller stops waiting.
+func (x *call) send() (due int64) {
+	c, w, req := x.c, x.w, &x.req
 	now := c.local()
 	w.last, w.lastKey, w.lastOwner = req, w.history.text(req.Key), w.history.text(req.Owner)
-	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: r.number(), Key: w.lastKey, Owner: w.lastOwner, Value: int64(x.wait)})
-	if r.p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
-		r.p.ttl.Store(int64(req.TTL)) // for which Holds then stands
+	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: x.r.number(), Key: w.lastKey, Owner: w.lastOwner, Value: int64(x.wait)})
+	if p := x.r.p; p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
+		p.ttl.Store(int64(req.TTL)) // for which Holds then stands
 	}
-	due := c.when(later(now, x.wait))
+	due = c.when(later(now, x.wait))
 	for i := range c.lanes {
 		switch l := &c.lanes[i]; {
 		case x.which>>i&1 == 0:
@@ -126,32 +156,21 @@ func (x *call) replies(yield func(redlock.Reply) bool) {
 			}
 		}
 	}
-	over := false // the timeout has passed; a Sleep in the loop's body has its own
-	for i := range asked {
-		for i >= len(x.got) {
-			var why error
-			switch {
-			case ctx.Err() != nil:
-				r.spin()
-				why = context.Cause(ctx)
-			case over:
-				why = redlock.ErrNoAnswer
-			case r.refused():
-				why = ErrEnded
-			}
-			if why != nil {
-				redlock.Silence(len(c.lanes), heard, why, yield)
-				return
-			}
-			r.park(ctx, due, x)
-			over = r.rang
-		}
-		reply := x.got[i]
-		heard |= 1 << reply.Node
-		if !yield(reply) {
-			return
-		}
+	return due
+}
+
+// ended is why the caller stops waiting; nil if it goes on.
+func (x *call) ended(over bool) error {
+	switch {
+	case x.ctx.Err() != nil:
+		x.r.spin()
+		return context.Cause(x.ctx)
+	case over:
+		return redlock.ErrNoAnswer
+	case x.r.refused():
+		return ErrEnded
 	}
+	return nil
 }
 
 // To is a way to the nodes whose bit is set. Loose, each request has a connection

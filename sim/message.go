@@ -23,7 +23,7 @@ type message struct {
 	to           *call   // who waits for the reply to a loose one; nil: its lane does
 	parts        []part  // in the order in which the node executes them
 	replies      []redlock.Reply
-	copies       []redlock.Request // of a second copy: its own
+	copies       []redlock.Request // those of a second copy
 }
 
 // part is one request of a batch. It stays as it is until a lane has told of it, and
@@ -93,26 +93,24 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 		w.push(fate.At, evArrive, c.id, n, id, 0)
 	}
 	if fate.Again != 0 && !fate.Lost && !fate.Refused {
-		twin := w.newMessage()
-		t := &w.msgs[twin]
-		t.client, t.node, t.nth, t.gen, t.to = c.id, n, c.sent[n], gen-1, nil
-		t.fill(w, t.copy(reqs))
-		w.push(fate.Again, evArrive, c.id, n, twin, 0)
+		w.double(id, fate.Again)
 	}
 }
 
-// copy makes the requests the message's own: it may arrive when the first copy has long
-// been answered.
-func (m *message) copy(reqs []*redlock.Request) []*redlock.Request {
-	m.copies = m.copies[:0]
-	for _, r := range reqs {
-		m.copies = append(m.copies, *r)
+// double has a second copy of a message arrive. The requests are its own: the first copy
+// may have long been answered by then.
+func (w *world) double(id int32, at int64) {
+	twin := w.newMessage()
+	m, t := &w.msgs[id], &w.msgs[twin]
+	t.client, t.node, t.nth, t.gen, t.to = m.client, m.node, m.nth, m.gen-1, nil
+	t.parts, t.copies = append(t.parts[:0], m.parts...), t.copies[:0]
+	for i := range t.parts {
+		t.copies = append(t.copies, *t.parts[i].req)
 	}
-	own := make([]*redlock.Request, len(reqs))
-	for i := range m.copies {
-		own[i] = &m.copies[i]
+	for i := range t.parts {
+		t.parts[i].req = &t.copies[i]
 	}
-	return own
+	w.push(at, evArrive, t.client, t.node, twin, 0)
 }
 
 // fill takes in the requests. A node executes those of one owner in their order;

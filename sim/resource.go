@@ -48,7 +48,7 @@ func (r *Resource) WriteFenced(ctx context.Context, fence uint64) error {
 	}
 	x := w.newCall()
 	x.begin(rt, 1)
-	defer func() { x.left, rt.call = true, nil; x.free() }()
+	defer x.leave()
 	due := c.when(later(c.local(), w.giveUp()))
 	w.write(c, r.n, fence, rt.number(), x)
 	for rt.rang = false; len(x.got) == 0; rt.park(ctx, due, x) {
