@@ -79,7 +79,7 @@ func (l *line) reach(from, reading int64) int64 {
 			continue
 		}
 		first := max(from, s.from)
-		if s.at(first) >= reading {
+		if s.reading >= reading {
 			return first
 		}
 		if s.stopped {
@@ -90,7 +90,7 @@ func (l *line) reach(from, reading int64) int64 {
 			left = never
 		}
 		if d := s.reached(left); d < end-s.from {
-			return s.from + d
+			return max(first, s.from+d)
 		}
 	}
 	return never
