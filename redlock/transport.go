@@ -7,6 +7,7 @@ import (
 	"iter"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"driftlock/clock"
@@ -15,9 +16,9 @@ import (
 )
 
 // The production transport is a lane, a mutex and a worker for each node. A worker
-// is a goroutine that lives while there is something to send, so an idle lock has
-// none, and what can be stuck at a node that hangs is one goroutine, whatever the
-// number of calls.
+// is a goroutine that lives while there is something to send, and for a moment more,
+// so an idle lock has none, and what can be stuck at a node that hangs is one
+// goroutine, whatever the number of calls.
 
 // closePatience bounds how long Close waits for what is in flight.
 const closePatience = time.Second
@@ -43,8 +44,9 @@ type transport struct {
 	clock   clockwork.Clock
 	origin  time.Time // of the lanes' times
 	workers []worker
-	driven  bool      // the clock decides what runs when, as a simulator's does
-	calls   sync.Pool // of *call
+	driven  bool        // the clock decides what runs when, as a simulator's does
+	calls   sync.Pool   // of *call
+	looking atomic.Bool // look will come
 }
 
 // A worker carries the batches of one lane to its node.
@@ -54,11 +56,14 @@ type worker struct {
 	start     func()  // work, as a value made once
 	replies   []Reply // the running worker's
 	crowded   bool    // and whether its last batch had more than one request
-	sending   bool    // and whether the node has one
 
 	mu      sync.Mutex // guards the rest; never held over node.Do
 	lane    Lane
+	woken   *call // has heard enough, and is roused once mu is free
 	running bool
+	resting bool      // a goroutine waits for more to do
+	rested  bool      // and did when look last came
+	more    chan bool // tells it to go on, or to end; has room for one, nil until one rests
 	closed  bool
 	idle    chan struct{} // closed when a worker stops after Close; nil before
 }
@@ -104,7 +109,7 @@ func (c *call) Receive(r Reply) {
 	defer c.mu.Unlock()
 	c.replies = append(c.replies, r)
 	if len(c.replies) == c.want {
-		c.rouse()
+		c.transport.workers[r.Node].wake(c)
 	}
 	c.recycle()
 }
@@ -227,67 +232,104 @@ func (c *call) listen(ctx context.Context, timeout time.Duration, yield func(Rep
 
 func (w *worker) push(now time.Duration, req *Request, timeout time.Duration, c *call) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if w.closed {
 		c.Receive(Reply{Node: w.lane.Node, Err: ErrClosed})
+		w.unlock()
 		return
 	}
 	w.lane.Push(now, req, timeout, c)
-	if !w.running && w.lane.Ready() {
-		w.running = true
+	if w.running || !w.lane.Ready() {
+		w.unlock()
+		return
+	}
+	rests := w.resting
+	w.running, w.resting = true, false
+	w.unlock()
+	if rests {
+		w.more <- true
+	} else {
 		clock.Go(w.transport.clock, w.start)
 	}
 }
 
-// work sends batch after batch until there is none. Whoever a reply wakes comes in line
-// after what already waited.
+// wake has unlock rouse c. Mu is held.
+func (w *worker) wake(c *call) {
+	if w.woken != nil {
+		w.woken.rouse()
+	}
+	w.woken = c
+}
+
+// unlock frees mu, and then rouses who was woken meanwhile: a listener that ran at once
+// would ask for mu again.
+func (w *worker) unlock() {
+	c := w.woken
+	w.woken = nil
+	w.mu.Unlock()
+	if c != nil {
+		c.rouse()
+	}
+}
+
+// work sends batch after batch until there has been none for a moment. Whoever a reply
+// wakes comes in line after what already waited.
 func (w *worker) work() {
 	if !w.transport.driven { // there the goroutine has been one before
 		growStack()
 	}
-	ended := false // this worker, by itself: what is in w may be the next one's then
-	defer func() {
-		if !ended {
-			w.succeed()
-		}
-	}()
-	w.yield()
-	w.mu.Lock()
-	for w.lane.Ready() {
-		reqs := w.lane.Take(w.transport.now())
-		if reqs == nil { // all of it came too late
-			continue
-		}
-		w.mu.Unlock()
-		w.crowded = len(reqs) > 1
-		w.send(reqs)
+	for goOn := true; goOn; {
 		w.yield()
 		w.mu.Lock()
-		w.lane.Settle(w.replies)
-		if !w.transport.driven { // there what goes out next must not hang on who is fast
-			w.mu.Unlock()
+		for w.lane.Ready() {
+			reqs := w.lane.Take(w.transport.now())
+			if reqs == nil { // all of it came too late
+				continue
+			}
+			w.unlock()
+			w.crowded = len(reqs) > 1
+			w.send(reqs)
 			w.yield()
 			w.mu.Lock()
+			w.lane.Settle(w.replies)
+			if w.crowded && !w.transport.driven { // there what goes out next must not hang on who is fast
+				w.unlock()
+				w.yield()
+				w.mu.Lock()
+			}
 		}
+		goOn = w.rest()
 	}
-	w.running, ended = false, true
+}
+
+// rest waits a moment for more to do, and says whether there is; if not, the goroutine
+// is to end. Mu is held, and is free when it returns.
+func (w *worker) rest() bool {
+	w.running = false
 	if w.idle != nil {
 		close(w.idle)
 	}
-	w.mu.Unlock()
+	w.resting = !w.closed && w.transport.linger()
+	if !w.resting {
+		w.unlock()
+		return false
+	}
+	w.rested = false
+	if w.more == nil {
+		w.more = make(chan bool, 1)
+	}
+	w.unlock()
+	return <-w.more
 }
 
-// succeed has another worker go on if the node has ended this one's goroutine: a test
-// that fails in a node of its own does.
-func (w *worker) succeed() {
-	if !w.sending {
-		return
+// dismiss ends the goroutine that rests, and already did when look last came; or now, if
+// that is to be. It says whether one still rests. Mu is held.
+func (w *worker) dismiss(now bool) (rests bool) {
+	if w.resting && (w.rested || now) {
+		w.resting = false
+		w.more <- false
 	}
-	w.sending = false
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.lane.Settle(w.replies)
-	clock.Go(w.transport.clock, w.start)
+	w.rested = true
+	return w.resting
 }
 
 // yield lets those push who are about to: what they have goes out with the next batch
@@ -321,21 +363,34 @@ func (w *worker) send(reqs []*Request) {
 	for range reqs {
 		w.replies = append(w.replies, Reply{Err: ErrNoAnswer})
 	}
-	w.sending = true
+	returned := false
 	defer func() {
-		if !w.sending {
+		if returned {
 			return
 		}
+		p := recover()
 		err := fmt.Errorf("%w: the node ended its goroutine", ErrNoAnswer)
-		if p := recover(); p != nil {
-			w.sending, err = false, fmt.Errorf("%w: panic: %v", ErrNoAnswer, p)
+		if p != nil {
+			err = fmt.Errorf("%w: panic: %v", ErrNoAnswer, p)
 		}
 		for i := range w.replies {
 			w.replies[i] = Reply{Err: err}
 		}
+		if p == nil {
+			w.succeed()
+		}
 	}()
 	w.node.Do(reqs, w.replies)
-	w.sending = false
+	returned = true
+}
+
+// succeed has another goroutine go on where the node has ended this one: a test that
+// fails in a node of its own does.
+func (w *worker) succeed() {
+	w.mu.Lock()
+	w.lane.Settle(w.replies)
+	w.unlock()
+	clock.Go(w.transport.clock, w.start)
 }
 
 // Close implements Transport.
@@ -375,6 +430,7 @@ func (w *worker) close() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed = true
+	w.dismiss(true)
 	if w.running && w.idle == nil {
 		w.idle = make(chan struct{})
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -500,6 +501,124 @@ func TestTransportLeavesNoGoroutine(t *testing.T) {
 	}
 }
 
+// begun has tr count the goroutines that it starts.
+func begun(tr *transport) *atomic.Int64 {
+	var n atomic.Int64
+	for i := range tr.workers {
+		w := &tr.workers[i]
+		w.start = func() {
+			n.Add(1)
+			w.work()
+		}
+	}
+	return &n
+}
+
+// resting counts the goroutines of tr that wait for more to do.
+func (t *transport) resting() (n int) {
+	for i := range t.workers {
+		w := &t.workers[i]
+		w.mu.Lock()
+		if w.resting {
+			n++
+		}
+		w.mu.Unlock()
+	}
+	return n
+}
+
+// patiently is collect in real time, on a machine that may be busy.
+func patiently(tr Transport, name string) []Reply {
+	return slices.Collect(tr.Broadcast(context.Background(), *laneRequest(name, time.Minute), 10*time.Second))
+}
+
+// Who asks again at once finds the goroutines that carried the request before.
+func TestTransportGoroutinesRest(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	_, tr := fakes(5)
+	n := begun(tr)
+	const cycles = 500
+	for range cycles {
+		if got := statuses(patiently(tr, "+a")); got != "done done done done done" {
+			t.Fatal(got)
+		}
+		patiently(tr, "-a")
+	}
+	if got := n.Load(); got > cycles {
+		t.Errorf("%d goroutines for %d requests", got, 10*cycles)
+	}
+	goleak.VerifyNone(t, ignore)
+	if tr.resting() > 0 {
+		t.Error("some rest that are gone")
+	}
+	if got := statuses(patiently(tr, "+b")); got != "done done done done done" {
+		t.Errorf("after they have gone: %s", got)
+	}
+}
+
+// A request comes just as the goroutine that could carry it is sent away.
+func TestTransportDismissesNobodyWithWork(t *testing.T) {
+	_, tr := fakes(3) // which see to it that each has one goroutine at a time
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				tr.look()
+				runtime.Gosched()
+			}
+		}
+	}()
+	for range 2000 {
+		for _, name := range []string{"+a", "-a"} {
+			if got := statuses(patiently(tr, name)); got != "done done done" {
+				t.Fatal(got)
+			}
+		}
+	}
+	close(stop)
+	<-stopped
+}
+
+// Close does not wait for look.
+func TestTransportCloseDismisses(t *testing.T) {
+	ignore := goleak.IgnoreCurrent()
+	_, tr := fakes(3)
+	for i := 0; tr.resting() == 0; i++ {
+		if i == 1000 {
+			t.Fatal("nobody rests")
+		}
+		patiently(tr, "+a")
+	}
+	if err := tr.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := tr.resting(); n > 0 {
+		t.Errorf("%d still rest", n)
+	}
+	goleak.VerifyNone(t, ignore)
+}
+
+// Whom a reply wakes finds the lane free, and nobody is forgotten.
+func TestTransportRousesWhenTheLaneIsFree(t *testing.T) {
+	t.Parallel()
+	tr := &transport{workers: make([]worker, 1)}
+	a, b, w := tr.newCall(), tr.newCall(), &tr.workers[0]
+	w.mu.Lock()
+	a.Receive(Reply{Status: Done})
+	if len(a.wake) > 0 {
+		t.Error("roused while the lane is taken")
+	}
+	b.Receive(Reply{Status: Done})
+	w.unlock()
+	if len(a.wake) != 1 || len(b.wake) != 1 {
+		t.Errorf("%d and %d are roused, of 1 and 1", len(a.wake), len(b.wake))
+	}
+}
+
 // The timeout is an event of the injected clock.
 func TestTransportTimeoutIsOnTheClock(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -593,6 +712,9 @@ func TestCallWhoseTimerFiredIsNotUsedAgain(t *testing.T) {
 				if fires {
 					time.Sleep(wait)
 				}
+				w := &tr.workers[0]
+				w.mu.Lock()
+				defer w.unlock()
 				c.Receive(Reply{Status: Done})
 			}()
 			c.listen(context.Background(), wait, func(r Reply) bool { return true })

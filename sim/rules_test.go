@@ -39,6 +39,7 @@ var exempt = map[string]map[string]string{
 		"goroutine": "the production transport",
 		"channel":   "the production transport",
 	},
+	"redlock/linger.go":  {"time": "for how long the production transport keeps an idle goroutine"},
 	"redlock/goredis.go": {"time": "the production node", "channel": "the production node", "goroutine": "the production node"},
 }
 
