@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math/bits"
 	"unsafe"
+
+	"driftlock/redlock"
 )
 
 // A History is what happened in one run, in true time. It is plain data: Check
@@ -18,11 +20,10 @@ type History struct {
 	hash     hasher
 	end      int64
 	closed   bool      // what is added now is not history
-	room     int       // up to so many events it need not grow
+	room     int       // up to so many events, to take one in is no more than its place and its hash
 	most     int       // events that it may have
 	stop     int       // the step at which Stopped is called; 0: at none
 	full     bool      // it had more
-	wary     bool      // closed, full or with a stop: to take an event in is more than its hash
 	spare    Event     // for what is not history
 	recent   [4]recent // asked for last: the same few strings come again and again
 	oldest   int       // of those
@@ -72,7 +73,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc Scenario) {
 	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.wary, h.room, h.recent = false, false, h.stop > 0, 0, [4]recent{}
+	h.closed, h.full, h.room, h.recent = false, false, 0, [4]recent{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {
 		h.index = make(map[string]int32)
@@ -119,8 +120,6 @@ func (h *History) next() *Event {
 
 // grow is next where no room is left: it makes more. What is not to become history
 // gets room of its own.
-//
-//go:noinline
 func (h *History) grow() *Event {
 	if h.closed || h.most > 0 && len(h.events) == h.most {
 		if !h.closed {
@@ -130,18 +129,20 @@ func (h *History) grow() *Event {
 		return &h.spare
 	}
 	h.events = append(h.events, Event{})
-	h.room = cap(h.events)
-	if h.most > 0 {
-		h.room = min(h.room, h.most)
+	if !h.full && h.stop == 0 {
+		h.room = cap(h.events)
+		if h.most > 0 {
+			h.room = min(h.room, h.most)
+		}
 	}
 	return &h.events[len(h.events)-1]
 }
 
 // close ends the history: what is added now is not part of it.
-func (h *History) close() { h.closed, h.wary, h.room = true, true, 0 }
+func (h *History) close() { h.closed, h.room = true, 0 }
 
 // fill ends it because it is too long.
-func (h *History) fill() { h.full, h.wary = true, true }
+func (h *History) fill() { h.full, h.room = true, 0 }
 
 // seal takes an event into the hash.
 func (h *History) seal(e *Event) {
@@ -170,16 +171,28 @@ func (h *hasher) word(v uint64) { h.sum = fold(h.sum, v) }
 func fold(sum, v uint64) uint64 { return bits.RotateLeft64(sum^v, 29) * 0x9fb21c651e98df25 }
 
 func (h *hasher) event(e *Event) {
-	sum := fold(h.sum, uint64(e.At))
-	sum = fold(sum, uint64(e.Local))
-	sum = fold(sum, uint64(e.Value))
-	// A client's number needs but the lower of its bytes: the upper one takes in
-	// that of a process beyond 254.
-	high := uint64(uint16(e.Proc)+1) >> 8 & 255
-	sum = fold(sum, uint64(e.Kind)<<56|uint64(e.Op)<<48|uint64(e.Status)<<40|uint64(uint16(e.Client))<<24^high<<32|uint64(uint16(e.Node))<<8|uint64(uint8(e.Proc)))
-	sum = fold(sum, uint64(e.Nth)<<32|uint64(uint32(e.Key)))
-	h.sum = fold(sum, uint64(uint32(e.Owner))<<32|uint64(uint32(e.Note)))
+	h.six(e.At, e.Local, e.Value, what(e.Kind, e.Op, e.Status, e.Client, e.Node, e.Proc), pair(int32(e.Nth), e.Key), pair(int32(e.Owner), e.Note))
 }
+
+// six takes in the words of an event.
+func (h *hasher) six(at, local, value int64, what, which, whose uint64) {
+	sum := fold(h.sum, uint64(at))
+	sum = fold(sum, uint64(local))
+	sum = fold(sum, uint64(value))
+	sum = fold(sum, what)
+	sum = fold(sum, which)
+	h.sum = fold(sum, whose)
+}
+
+// what is the word of an event that says what happened, and where. A client's number
+// needs but the lower of its bytes: the upper one takes in that of a process beyond 254.
+func what(k EventKind, op redlock.Op, s redlock.Status, client, node, proc int16) uint64 {
+	high := uint64(uint16(proc)+1) >> 8 & 255
+	return uint64(k)<<56 | uint64(op)<<48 | uint64(s)<<40 | uint64(uint16(client))<<24 ^ high<<32 | uint64(uint16(node))<<8 | uint64(uint8(proc))
+}
+
+// pair is a word of two numbers.
+func pair(a int32, b Text) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }
 
 func (h *hasher) text(s string) {
 	h.word(uint64(len(s)))

@@ -157,32 +157,6 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 
 // note adds to the history an event of a client (or -1) and a node (or -1).
 func (w *world) note(e *Event) {
-	to := w.history.next()
-	*to = *e
-	w.seal(to)
-}
-
-// tell adds to the history what happened to a message, or to a part of it. There are
-// many of these, so they are filled in where they stay.
-func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.Status, value, local int64) {
-	e := w.history.next()
-	e.At, e.Local, e.Value = w.now, local, value
-	e.Kind, e.Op, e.Status = k, x.req.Op, status
-	e.Client, e.Node, e.Proc, e.Nth = int16(m.client), int16(node), -1, m.nth
-	e.Key, e.Owner, e.Note = x.key, x.owner, 0
-	if w.history.wary {
-		w.takenWarily(e)
-		return
-	}
-	w.history.hash.event(e)
-}
-
-// all is what tell is told of a message as a whole.
-var all = part{req: new(redlock.Request)}
-
-// seal gives an event its times, and takes it into the history.
-func (w *world) seal(e *Event) {
-	e.At = w.now
 	switch {
 	case e.Kind == Stored: // a resource has no clock
 	case e.Kind == Executed, e.Kind == Dropped, e.Kind == Holds, e.Client < 0 && e.Node >= 0:
@@ -190,23 +164,42 @@ func (w *world) seal(e *Event) {
 	case e.Client >= 0:
 		e.Local = w.clients[e.Client].local()
 	}
-	if w.history.wary {
-		w.takenWarily(e)
-		return
-	}
-	w.history.hash.event(e)
+	w.add(e)
 }
 
-// takenWarily takes a whole event into a history that may be closed, full or stopped
-// at. The process that goes on though it is full ends: it may never wait again.
-//
-//go:noinline
-func (w *world) takenWarily(e *Event) {
-	w.history.seal(e)
-	if r := w.cur; w.history.full && r != nil && !r.killed {
+// add adds an event that has its reading. The process that goes on though the history
+// is full ends: it may never wait again.
+func (w *world) add(e *Event) {
+	e.At = w.now
+	h := &w.history
+	to := h.next()
+	*to = *e
+	h.seal(to)
+	if r := w.cur; h.full && r != nil && !r.killed {
 		runtime.Goexit()
 	}
 }
+
+// tell adds to the history what happened to a message, or to a part of it. There are
+// many of these: it is add, done by hand.
+func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.Status, value, local int64) {
+	h, client, at, op := &w.history, int16(m.client), int16(node), x.req.Op
+	n := len(h.events)
+	if n >= h.room {
+		w.add(&Event{Local: local, Value: value, Kind: k, Op: op, Status: status, Client: client, Node: at, Proc: -1, Nth: m.nth, Key: x.key, Owner: x.owner})
+		return
+	}
+	h.events = h.events[:n+1]
+	e := &h.events[n]
+	e.At, e.Local, e.Value = w.now, local, value
+	e.Kind, e.Op, e.Status = k, op, status
+	e.Client, e.Node, e.Proc, e.Nth = client, at, -1, m.nth
+	e.Key, e.Owner, e.Note = x.key, x.owner, 0
+	h.hash.six(w.now, local, value, what(k, op, status, client, at, -1), pair(int32(m.nth), x.key), pair(int32(x.owner), 0))
+}
+
+// all is what tell is told of a message as a whole.
+var all = part{req: new(redlock.Request)}
 
 // step delivers what comes next and says whether that could have woken anybody.
 // Timers of one client that tie come together: that one was set first is no
