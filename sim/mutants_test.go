@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{"assumptions: steps share nothing with rates", "assume.go", "budget.Cmp(big.NewRat(int64(steps), 1)) < 0", "big.NewRat(int64(ttl), 100).Cmp(big.NewRat(int64(steps), 1)) < 0"},
 	{"assumptions: a quarantine of 1 ns less than the TTL does", "assume.go", "away < longest", "away+1 < longest"},
 	{"assumptions: a quarantine of the TTL does not", "assume.go", "away < longest", "away <= longest"},
-	{"clocks: a reading is reached a nanosecond late", "machine.go", "return s.from + d\n", "return s.from + d + 1\n"},
+	{"clocks: a reading is reached a nanosecond late", "machine.go", "return max(first, s.from+d)\n", "return max(first, s.from+d+1)\n"},
 }
 
 // mutated is a file with the mutant in it.
