@@ -347,9 +347,8 @@ const setups = 1 << 31
 // carry a packet twice, but a connection drops the second.
 func (w *world) sendBytes(s send) {
 	c, n := s.conn.p.c, s.conn.node
-	id := w.newMessage()
-	m := &w.msgs[id]
-	m.client, m.node, m.gen, m.to, m.conn, m.data, m.done = c.id, n, 0, nil, s.conn, s.data, m.done[:0]
+	m := w.newMessage(c, n)
+	m.gen, m.to, m.conn, m.data, m.done = 0, nil, s.conn, s.data, m.done[:0]
 	m.fill(w, nil)
 	if s.setup {
 		for len(c.setups) <= n {
@@ -376,27 +375,36 @@ func (w *world) sendBytes(s send) {
 	w.note(&Event{Kind: Sent, Op: node.OpCommand, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: m.nth, Note: w.history.text(s.text), Value: arrives})
 	switch arrives {
 	case LostOnWay:
-		w.recycle(id)
+		w.recycle(m)
 	case RefusedByHost:
-		w.push(fate.At, evRefused, c.id, n, id, 0)
+		w.push(fate.At, evRefused, c.id, n, m.id, 0)
 	default:
-		w.push(arrives, evArrive, c.id, n, id, 0)
+		w.push(arrives, evArrive, c.id, n, m.id, 0)
 	}
 }
 
 // serve carries out at its node what came over a connection. One that is older than a
-// crash of the node is reset.
-func (w *world) serve(id int32) {
-	m := &w.msgs[id]
-	at := w.nodes[m.node].serves
-	if w.nodes[at].crashes(m.conn.born, w.now) < w.now {
-		w.turnAway(id, true)
+// crash of the node is reset. The answers to one come in their order, and none after
+// one that is lost.
+func (w *world) serve(m *message) {
+	c, at := m.conn, w.nodes[m.node].serves
+	if w.nodes[at].crashes(c.born, w.now) < w.now {
+		w.turnAway(m, true)
 		return
 	}
 	if m.data != nil {
 		m.data = w.bubble.protocols[at].Serve(&Keys{w, m, at}, m.data)
 	}
-	w.answer(id)
+	fate := w.reply(m)
+	if fate.Lost || fate.Refused {
+		c.cut = true
+	}
+	if c.cut {
+		w.answer(m, LostOnWay)
+		return
+	}
+	c.heard = max(c.heard, fate.At)
+	w.answer(m, c.heard)
 }
 
 // hearBytes gives a process what came back, or the end of its connection.

@@ -14,7 +14,9 @@ import (
 
 // message is one batch of requests on its way to a node and back.
 type message struct {
+	id           int32 // in world.msgs
 	client, node int
+	lane         *lane
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
 	conn         *conn  // over which it came: then there are bytes, and no requests
@@ -37,25 +39,26 @@ type part struct {
 // errRefused is what a client hears from a connection that is not taken.
 var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 
-// newMessage returns the number of a message that is free to use. It may move
-// w.msgs.
-func (w *world) newMessage() int32 {
-	if k := len(w.unused); k > 0 {
-		id := w.unused[k-1]
-		w.unused = w.unused[:k-1]
-		return id
+// newMessage returns a message that is free to use, to be sent by a client to a node.
+func (w *world) newMessage(c *client, n int) *message {
+	if len(w.unused) == 0 {
+		w.unused = append(w.unused, &message{id: int32(len(w.msgs))})
+		w.msgs = append(w.msgs, w.unused[0])
 	}
-	w.msgs = append(w.msgs, message{})
-	return int32(len(w.msgs) - 1)
+	k := len(w.unused) - 1
+	m := w.unused[k]
+	w.unused = w.unused[:k]
+	m.client, m.node, m.lane = c.id, n, &c.lanes[n]
+	return m
 }
 
 // recycle lets go of a message.
-func (w *world) recycle(id int32) {
-	if m := &w.msgs[id]; m.to != nil || m.conn != nil {
+func (w *world) recycle(m *message) {
+	if m.to != nil || m.conn != nil {
 		m.to, m.conn, m.data = nil, nil, nil
 		w.out--
 	}
-	w.unused = append(w.unused, id)
+	w.unused = append(w.unused, m)
 }
 
 // sendLoose puts one request on the wire, on a connection of its own: nothing
@@ -67,10 +70,9 @@ func (w *world) sendLoose(c *client, n int, req *redlock.Request, to *call) {
 
 // send puts a batch on the wire.
 func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *call) {
-	id := w.newMessage()
-	m := &w.msgs[id]
+	m := w.newMessage(c, n)
 	c.sent[n]++
-	m.client, m.node, m.nth, m.gen, m.to = c.id, n, c.sent[n], gen, to
+	m.nth, m.gen, m.to = c.sent[n], gen, to
 	m.fill(w, reqs)
 	fate := w.net.Send(w.now, network.Message{Client: c.id, Node: n, Nth: m.nth})
 	arrives := fate.At
@@ -86,23 +88,22 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	}
 	switch {
 	case fate.Lost:
-		w.recycle(id)
+		w.recycle(m)
 	case fate.Refused:
-		w.push(fate.At, evRefused, c.id, n, id, 0)
+		w.push(fate.At, evRefused, c.id, n, m.id, 0)
 	default:
-		w.push(fate.At, evArrive, c.id, n, id, 0)
-	}
-	if fate.Again != 0 && !fate.Lost && !fate.Refused {
-		w.double(id, fate.Again)
+		w.push(fate.At, evArrive, c.id, n, m.id, 0)
+		if fate.Again != 0 {
+			w.double(m, fate.Again)
+		}
 	}
 }
 
 // double has a second copy of a message arrive. The requests are its own: the first copy
 // may have long been answered by then.
-func (w *world) double(id int32, at int64) {
-	twin := w.newMessage()
-	m, t := &w.msgs[id], &w.msgs[twin]
-	t.client, t.node, t.nth, t.gen, t.to = m.client, m.node, m.nth, m.gen-1, nil
+func (w *world) double(m *message, at int64) {
+	t := w.newMessage(m.lane.c, m.node)
+	t.nth, t.gen, t.to = m.nth, m.gen-1, nil
 	t.parts, t.copies = append(t.parts[:0], m.parts...), t.copies[:0]
 	for i := range t.parts {
 		t.copies = append(t.copies, *t.parts[i].req)
@@ -110,7 +111,7 @@ func (w *world) double(id int32, at int64) {
 	for i := range t.parts {
 		t.parts[i].req = &t.copies[i]
 	}
-	w.push(at, evArrive, t.client, t.node, twin, 0)
+	w.push(at, evArrive, t.client, t.node, t.id, 0)
 }
 
 // fill takes in the requests. A node executes those of one owner in their order;
@@ -130,15 +131,14 @@ func (m *message) fill(w *world, reqs []*redlock.Request) {
 }
 
 // arrive executes a message at its node, which may be down or paused.
-func (w *world) arrive(id int32) {
-	m := &w.msgs[id]
+func (w *world) arrive(m *message) {
 	at := w.nodes[m.node].serves
 	n := w.nodes[at]
-	if len(n.away) > 0 && w.keptOut(id, n) {
+	if len(n.away) > 0 && w.keptOut(m, n) {
 		return
 	}
 	if m.conn != nil {
-		w.serve(id)
+		w.serve(m)
 		return
 	}
 	m.replies = m.replies[:0]
@@ -155,13 +155,17 @@ func (w *world) arrive(id int32) {
 		}
 		w.tell(Executed, m, x, at, reply.Status, when, local)
 	}
-	w.answer(id)
+	fate := w.reply(m)
+	if fate.Lost || fate.Refused {
+		fate.At = LostOnWay
+	}
+	w.answer(m, fate.At)
 }
 
 // keptOut says that a message finds its node down, or standing still until later.
-func (w *world) keptOut(id int32, n *server) bool {
+func (w *world) keptOut(m *message, n *server) bool {
 	if within(n.down, w.now) {
-		w.turnAway(id, within(n.refusing, w.now))
+		w.turnAway(m, within(n.refusing, w.now))
 		return true
 	}
 	goes := past(n.paused, w.now)
@@ -169,91 +173,82 @@ func (w *world) keptOut(id int32, n *server) bool {
 		return false
 	}
 	if goes = n.crashes(w.now, goes); goes != never {
-		m := &w.msgs[id]
-		w.push(goes, evArrive, m.client, m.node, id, 0)
+		w.push(goes, evArrive, m.client, m.node, m.id, 0)
 	}
 	return true
 }
 
 // turnAway is what a node that is down does with a message: nothing, or its host
 // refuses it.
-func (w *world) turnAway(id int32, refuse bool) {
-	m := &w.msgs[id]
+func (w *world) turnAway(m *message, refuse bool) {
 	e := Event{Kind: Dropped, Client: int16(m.client), Node: int16(m.node), Proc: -1, Nth: m.nth}
 	if refuse {
-		if fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true}); !fate.Lost {
+		if fate := w.reply(m); !fate.Lost {
 			e.Value = fate.At
 		}
 	}
 	w.note(&e)
 	if e.Value == 0 {
-		w.recycle(id)
+		w.recycle(m)
 		return
 	}
-	w.push(e.Value, evRefused, m.client, m.node, id, 0)
+	w.push(e.Value, evRefused, m.client, m.node, m.id, 0)
 }
 
-// answer sends the replies of a message back.
-func (w *world) answer(id int32) {
-	m := &w.msgs[id]
-	fate := w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true})
-	arrives := fate.At
-	if c := m.conn; c != nil {
-		if arrives = max(arrives, c.heard); fate.Lost || fate.Refused || c.cut {
-			c.cut = true
-		} else {
-			c.heard = arrives
-		}
-	}
-	if fate.Lost || fate.Refused || m.conn != nil && m.conn.cut {
-		arrives = LostOnWay
-	}
-	w.tell(Answered, m, &all, m.node, 0, arrives, w.clients[m.client].local())
+// reply is the fate of what goes back.
+func (w *world) reply(m *message) network.Fate {
+	return w.net.Send(w.now, network.Message{Client: m.client, Node: m.node, Nth: m.nth, Reply: true})
+}
+
+// answer sends the replies of a message back. When they arrive is known, or that they
+// do not.
+func (w *world) answer(m *message, arrives int64) {
+	w.tell(Answered, m, &all, m.node, 0, arrives, m.lane.c.local())
 	if arrives < 0 {
-		w.recycle(id)
+		w.recycle(m)
 		return
 	}
-	w.push(arrives, evReply, m.client, m.node, id, 0)
+	w.push(arrives, evReply, m.client, m.node, m.id, 0)
 }
+
+// awaited says that somebody still waits for the answer to a message.
+func (m *message) awaited() bool { return m.to != nil || m.lane.out && m.lane.gen == m.gen }
 
 // hear gives the client the replies, unless it has given the message up.
-func (w *world) hear(id int32) {
-	m := &w.msgs[id]
-	l := &w.clients[m.client].lanes[m.node]
+func (w *world) hear(m *message) {
 	if m.conn != nil {
 		w.hearBytes(m, false)
-	} else if m.to != nil || l.out && l.gen == m.gen {
-		local := w.clients[m.client].local()
+	} else if m.awaited() {
+		local := m.lane.c.local()
 		for i := range m.parts {
 			x := &m.parts[i]
 			w.tell(Heard, m, x, m.node, m.replies[x.at].Status, 0, local)
 		}
-		w.settle(l, m)
+		w.settle(m)
 	}
-	w.recycle(id)
+	w.recycle(m)
 }
 
 // refused tells the client that its message was not taken.
-func (w *world) refused(id int32) {
-	m := &w.msgs[id]
+func (w *world) refused(m *message) {
 	if m.conn != nil {
 		w.hearBytes(m, true)
-	} else if l := &w.clients[m.client].lanes[m.node]; m.to != nil || l.out && l.gen == m.gen {
+	} else if m.awaited() {
 		m.replies = m.replies[:0]
 		for i := range m.parts {
 			m.replies = append(m.replies, redlock.Reply{Err: errRefused})
-			w.tell(Heard, m, &m.parts[i], m.node, 0, 0, l.c.local())
+			w.tell(Heard, m, &m.parts[i], m.node, 0, 0, m.lane.c.local())
 		}
-		w.settle(l, m)
+		w.settle(m)
 	}
-	w.recycle(id)
+	w.recycle(m)
 }
 
 // settle gives the replies of a message to the lane that it is of or, if it is a
 // loose one, to whoever asked.
-func (w *world) settle(l *lane, m *message) {
+func (w *world) settle(m *message) {
 	if m.to == nil {
-		l.settle(m.replies)
+		m.lane.settle(m.replies)
 		return
 	}
 	for _, r := range m.replies {

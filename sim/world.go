@@ -52,8 +52,8 @@ type world struct {
 	clients []*client
 	nodes   []*server
 	net     network.Network
-	msgs    []message
-	unused  []int32 // messages free to use
+	msgs    []*message
+	unused  []*message // free to use
 	writes  []write
 	fences  []uint64 // the highest number that a resource has seen
 	keys    []Text   // asked for in this run
@@ -82,7 +82,7 @@ func (w *world) reset(sc Scenario) {
 	w.history.reset(sc)
 	w.unused = w.unused[:0]
 	for i := len(w.msgs) - 1; i >= 0; i-- {
-		w.unused = append(w.unused, int32(i))
+		w.unused = append(w.unused, w.msgs[i])
 	}
 	for len(w.nodes) < len(sc.Nodes) {
 		w.nodes = append(w.nodes, &server{Store: w.newStore(node.Config{})})
@@ -228,7 +228,7 @@ func (w *world) deliver() (wakes bool) {
 	w.now = e.At
 	switch e.Kind() {
 	case evArrive:
-		w.arrive(e.A)
+		w.arrive(w.msgs[e.A])
 		return false
 	case evFault:
 		w.fault(e)
@@ -243,11 +243,11 @@ func (w *world) deliver() (wakes bool) {
 	}
 	switch e.Kind() {
 	case evReply:
-		w.hear(e.A)
+		w.hear(w.msgs[e.A])
 	case evWritten:
 		w.written(e.A)
 	case evRefused:
-		w.refused(e.A)
+		w.refused(w.msgs[e.A])
 	case evGiveUp:
 		c.giveUp(int(e.A))
 	case evStart:
@@ -268,7 +268,7 @@ func (w *world) passes(c *client, e queue.Event) bool {
 	switch at := past(c.paused, w.now); {
 	case c.dead:
 		if k := e.Kind(); (k == evReply || k == evRefused) && w.msgs[e.A].conn != nil {
-			w.recycle(e.A)
+			w.recycle(w.msgs[e.A])
 		}
 		return true
 	case at == never:
