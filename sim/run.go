@@ -118,6 +118,7 @@ type Runner struct {
 	large bool // judge has seen a run that was larger than what is kept
 	last  *History
 	pulse atomic.Uint64
+	turns int // runs on the caller's own goroutine
 }
 
 // NewRunner makes a Runner. Close it.
@@ -195,21 +196,8 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 			}
 		}
 	}
-	exited := true
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		growStack()
-		if w.bubble != nil {
-			exited = w.bubble.run(r.opts.bubble, r.opts.workload, func() { r.pulse.Add(1) })
-			return
-		}
-		defer w.unwind() // also when a process called Goexit, which has ended this goroutine too
-		w.begin(r.opts.workload)
-		w.loop(func() { r.pulse.Add(1) })
-		exited = false
-	}()
-	if err := r.watch(w, done); err != nil {
+	exited, err := r.drive(w)
+	if err != nil {
 		return nil, err
 	}
 	if b := w.bubble; b != nil && b.left != nil && w.failure == nil {
@@ -236,6 +224,43 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 	r.w = w
 	return &w.history, nil
 }
+
+// drive lets the world run to its end; exited says that a process ended its goroutine.
+// Code that is not the simulator's or the lock's may block, so it runs on a goroutine of
+// its own, which is watched. What cannot block does not: to start a goroutine and to
+// wait for it would wake another processor for every run.
+func (r *Runner) drive(w *world) (exited bool, err error) {
+	if w.bubble == nil && r.opts.steps() && r.opts.store == nil {
+		if r.turns++; r.turns%8 == 0 {
+			runtime.Gosched() // a collector that waits makes every write dearer meanwhile
+		}
+		return r.turn(w), nil
+	}
+	exited = true
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		growStack()
+		if w.bubble != nil {
+			exited = w.bubble.run(r.opts.bubble, r.opts.workload, r.ping)
+			return
+		}
+		exited = r.turn(w)
+	}()
+	err = r.watch(w, done)
+	return exited, err
+}
+
+// turn has coroutines run the world to its end.
+func (r *Runner) turn(w *world) (exited bool) {
+	defer w.unwind() // also when a process called Goexit, which has ended this goroutine too
+	w.begin(r.opts.workload)
+	w.loop(r.ping)
+	return false
+}
+
+// ping tells the watch that the world moves.
+func (r *Runner) ping() { r.pulse.Add(1) }
 
 // History is that of the last run: also of one that ended in a panic or in
 // runtime.Goexit, up to there. It is nil after an error.

@@ -526,6 +526,28 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// TestTooManySteps: a scenario's own steps run on the caller's goroutine, which goes on
+// though their run is too long, and so does the Runner.
+func TestTooManySteps(t *testing.T) {
+	t.Parallel()
+	for _, steps := range [][]Step{
+		{{Do: "sleep", For: 1}},
+		{{Do: "acquire", Key: "k"}, {Do: "release", Key: "k"}},
+	} {
+		r := NewRunner()
+		r.opts.most = 10_000
+		sc := plain(1, 3)
+		sc.Clients[0].Repeat, sc.Clients[0].Steps, sc.Until = 1_000_000, steps, clock.Duration(time.Hour)
+		if _, err := r.Run(sc); !errors.Is(err, ErrTooLong) {
+			t.Errorf("%v: %v, want %v", steps, err, ErrTooLong)
+		}
+		if h, err := r.Run(Reference(1)); err != nil || h.Len() == 0 {
+			t.Errorf("after %v: %v", steps, err)
+		}
+		r.Close()
+	}
+}
+
 // TestManyProcesses: those beyond what an event can number are refused, and each
 // counts in the hash.
 func TestManyProcesses(t *testing.T) {

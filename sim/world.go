@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"runtime"
+	"context"
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
@@ -168,7 +168,7 @@ func (w *world) note(e *Event) {
 }
 
 // add adds an event that has its reading. The process that goes on though the history
-// is full ends: it may never wait again.
+// is full is put aside: it may never wait again.
 func (w *world) add(e *Event) {
 	e.At = w.now
 	h := &w.history
@@ -176,7 +176,7 @@ func (w *world) add(e *Event) {
 	*to = *e
 	h.seal(to)
 	if r := w.cur; h.full && r != nil && !r.killed {
-		runtime.Goexit()
+		r.park(context.Background(), never, nil)
 	}
 }
 
