@@ -16,12 +16,13 @@ func Reference(seed uint64) Scenario {
 	sc := Scenario{Version: Version, Seed: seed, Until: 30 * sec,
 		Lock:    Lock{TTL: sec, Factor: "0.01", Buffer: 2 * ms, NodeTimeout: 50 * ms, GiveUp: 500 * ms, Retry: Retry{Min: ms, Max: 20 * ms}},
 		Network: network.Config{Request: d, Reply: d}}
+	sc.Nodes, sc.Clients = make([]Node, 5), make([]Client, 3)
 	for i, ppm := range []clock.Drift{-5000, -2500, 0, 2500, 5000} {
-		sc.Nodes = append(sc.Nodes, Node{Name: string(rune('A' + i)), Clock: Clock{Rate: (ppm * clock.PPM).Rate()}})
+		sc.Nodes[i] = Node{Name: "ABCDE"[i : i+1], Clock: Clock{Rate: (ppm * clock.PPM).Rate()}}
 	}
 	for i, ppm := range []clock.Drift{-5000, 0, 5000} {
-		sc.Clients = append(sc.Clients, Client{Name: string(rune('x' + i)), Clock: Clock{Rate: (ppm * clock.PPM).Rate()}, Repeat: 3, Steps: []Step{
-			{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 5 * ms}, {Do: "release", Key: "k"}}})
+		sc.Clients[i] = Client{Name: "xyz"[i : i+1], Clock: Clock{Rate: (ppm * clock.PPM).Rate()}, Repeat: 3, Steps: []Step{
+			{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 5 * ms}, {Do: "release", Key: "k"}}}
 	}
 	return sc
 }
