@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -431,5 +432,46 @@ func TestOwnerIsHexadecimal(t *testing.T) {
 		if token.String() != want {
 			t.Errorf("%v, want %s", token, want)
 		}
+	}
+}
+
+// A talker is a transport that yields after the loop has ended: once within its
+// Broadcast, or whenever somebody calls late.
+type talker struct {
+	within bool
+	late   func(redlock.Reply) bool
+}
+
+func (k *talker) Len() int     { return 1 }
+func (k *talker) Close() error { return nil }
+
+func (k *talker) Broadcast(context.Context, redlock.Request, time.Duration) iter.Seq[redlock.Reply] {
+	return func(yield func(redlock.Reply) bool) {
+		k.late = yield
+		if !yield(redlock.Reply{Status: redlock.Done}) && k.within {
+			yield(redlock.Reply{Status: redlock.Done})
+		}
+	}
+}
+
+// What a transport yields too late is counted for no other request.
+func TestTransportThatGoesOnIsFound(t *testing.T) {
+	t.Parallel()
+	for _, within := range []bool{true, false} {
+		k := &talker{within: within}
+		l, err := redlock.Over(k)
+		wantIs(t, err, nil)
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, "after the loop over its replies has ended") {
+					t.Errorf("within %v: %s", within, text)
+				}
+			}()
+			l.TryAcquire(bg, "k", time.Second)
+			k.late(redlock.Reply{Status: redlock.Done})
+		}()
+		k.within = false
+		_, err = l.TryAcquire(bg, "k", time.Second)
+		wantIs(t, err, nil)
 	}
 }

@@ -174,7 +174,7 @@ func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enou
 	p.tally, p.ctx, p.key, p.enough = tally{op: req.Op, lock: l}, ctx, req.Key, enough
 	l.transport.Broadcast(ctx, req, timeout)(p.hear) // a range would allocate each time
 	v := p.tally
-	p.tally, p.ctx, p.key = tally{}, nil, ""
+	*p = poll{hear: p.hear}
 	l.idle.Store(p)
 	return v
 }
@@ -184,17 +184,24 @@ type poll struct {
 	tally
 	ctx    context.Context
 	key    string
-	enough func(*tally) bool
-	hear   func(Reply) bool // counts an answer, and says whether it wants more
+	enough func(*tally) bool // nil: nobody listens
+	hear   func(Reply) bool  // counts an answer, and says whether it wants more
 }
 
 func newPoll() *poll {
 	p := new(poll)
 	p.hear = func(r Reply) bool {
+		if p.enough == nil { // the answer could be taken for one to the next request
+			panic("redlock: a transport goes on after the loop over its replies has ended")
+		}
 		if e := p.count(r); e != nil && p.ctx.Err() == nil {
 			p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
 		}
-		return !p.enough(&p.tally)
+		if p.enough(&p.tally) {
+			p.enough = nil
+			return false
+		}
+		return true
 	}
 	return p
 }

@@ -96,7 +96,8 @@ type Transport interface {
 	// timeout (an event of the injected clock; replies that are there already
 	// win) it yields ErrNoAnswer, and when ctx ends, the cause of ctx. Both end
 	// only the wait: requests in flight stay there, also when the consumer
-	// stops early.
+	// stops early. When the loop has ended it yields nothing more, to nobody: a lock
+	// uses its loop again, and would count the answer to the request before.
 	//
 	// Per node, the requests of one owner are executed in the order in which
 	// they were broadcast (see Lane).
