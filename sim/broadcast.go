@@ -20,7 +20,7 @@ type call struct {
 	r     *routine
 	ctx   context.Context
 	req   redlock.Request // lanes keep a pointer to it
-	owed  bool            // also when they have told: the node has yet to be told of a release
+	owed  bool            // not used again: one told of an error, and it or the network may still have req
 	wait  time.Duration
 	which uint64
 	loose bool

@@ -190,7 +190,6 @@ func (w *world) spawn(c *client, p *Process, job func()) {
 	w.resume(r)
 }
 
-// loop is the coroutine.
 // routine gives room for one: that of one whose coroutine has ended, if there is
 // any, so that a Runner does not grow with every process that did not return.
 func (w *world) routine() *routine {
@@ -206,6 +205,7 @@ func (w *world) routine() *routine {
 	return r
 }
 
+// loop is the coroutine.
 func (r *routine) loop(yield func(struct{}) bool) {
 	r.yield = yield
 	for {
