@@ -32,7 +32,7 @@ type lane struct {
 	sent  int64  // true time at which it was sent
 	until int64  // reading of the client's clock at which the connection gives it up
 	alarm alarm
-	rings int64 // the reading for which the alarm was set
+	armed int64 // the reading for which the alarm was set
 	dirty bool
 	batch *batch // in a bubble
 }
@@ -93,7 +93,7 @@ func (l *lane) carry(reqs []*redlock.Request) {
 	w.out++
 	w.send(c, l.Node, reqs, l.gen, nil)
 	l.out, l.sent, l.until = true, w.now, later(c.local(), w.giveUp())
-	if l.alarm.at == 0 || l.until < l.rings { // else it comes early enough
+	if l.alarm.at == 0 || l.until < l.armed { // else it comes early enough
 		l.setAlarm()
 	}
 }
@@ -102,7 +102,7 @@ func (l *lane) carry(reqs []*redlock.Request) {
 func (l *lane) due() int64 { return max(1, l.c.clock.reach(l.sent, l.until)) }
 
 func (l *lane) setAlarm() {
-	l.rings = l.until
+	l.armed = l.until
 	l.alarm.set(l.c.w, l.due(), evGiveUp, l.c.id, l.Node, int32(l.Node))
 }
 

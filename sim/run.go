@@ -93,7 +93,8 @@ func (o *options) workload(c *client) Workload {
 // Run runs sc to its end. The error is about the scenario, ErrStuck, ErrLeft or ErrTooLong; a broken
 // promise is no error here but in the verdict. A panic of a process is passed on
 // with the value it had, and so is runtime.Goexit (which t.FailNow calls); where
-// the process was then, OnPanic tells.
+// the process was then, OnPanic tells. A goroutine that is locked to its thread
+// (runtime.LockOSThread) cannot run coroutines, and so no scenario.
 func Run(sc Scenario, opts ...Option) (*History, error) {
 	r := NewRunner(opts...)
 	defer r.Close()
