@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -36,9 +37,18 @@ differed, 4 a fault of the tool or the machine.`
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to tell, not to die of
+	ballast := make([]byte, ballastSize)
 	a := &app{in: os.Stdin, out: newStream(os.Stdout), err: newStream(os.Stderr), self: self(os.Args[0])}
-	os.Exit(a.execute(context.Background(), os.Args[1:]))
+	status := a.execute(context.Background(), os.Args[1:])
+	runtime.KeepAlive(ballast)
+	os.Exit(status)
 }
+
+// ballastSize is how much memory the program holds and never touches, so that it takes
+// up none. The garbage collector comes when there is as much garbage as memory in use: a
+// search uses so little that it came every few milliseconds, for a fifth of the time on
+// two cores.
+const ballastSize = 16 << 20
 
 // untilInterrupted is the context of a command that Ctrl-C ends early, with what
 // it has so far; a second one ends the program at once, as the first one does for
