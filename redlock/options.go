@@ -3,6 +3,7 @@ package redlock
 import (
 	crand "crypto/rand"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"math"
 	"math/big"
@@ -230,13 +231,11 @@ func (c *config) rand() uint64 {
 // attempt has its own: with one value for two, a late release of the first
 // would free the second.
 func (c *config) owner() string {
-	const digits = "0123456789abcdef"
+	var raw [16]byte
 	var text [32]byte
-	high, low := c.rand(), c.rand()
-	for i := 15; i >= 0; i-- {
-		text[i], text[16+i] = digits[high&15], digits[low&15]
-		high, low = high>>4, low>>4
-	}
+	binary.BigEndian.PutUint64(raw[:8], c.rand())
+	binary.BigEndian.PutUint64(raw[8:], c.rand())
+	hex.Encode(text[:], raw[:])
 	return string(text[:])
 }
 

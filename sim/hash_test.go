@@ -42,6 +42,28 @@ func hashOfSeeds(t *testing.T, seeds uint64) string {
 	return Hash(all.sum).String()
 }
 
+// TestTellIsAdd: an event of a message is hashed as any other is, though by hand. A
+// history that is to stop at a step takes in all events the one way.
+func TestTellIsAdd(t *testing.T) {
+	t.Parallel()
+	byHand, slow := NewRunner(), NewRunner()
+	defer byHand.Close()
+	defer slow.Close()
+	slow.opts.stop = maxEvents
+	for _, sp := range Spaces() {
+		for seed := uint64(1); seed <= 5; seed++ {
+			sc := Generate(sp, seed)
+			x, err := byHand.Run(sc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if y, err := slow.Run(sc); err != nil || x.Hash() != y.Hash() {
+				t.Fatalf("%s %d: hash %v by hand, %v otherwise (%v)", sp.Name(), seed, x.Hash(), y.Hash(), err)
+			}
+		}
+	}
+}
+
 // hashesVariable has a process of the test print its hash and do nothing else.
 const hashesVariable = "DRIFTLOCK_HASHES"
 

@@ -27,3 +27,23 @@ func TestRatio(t *testing.T) {
 		}
 	})
 }
+
+// TestRatioOfLongTimes: near the longest time that it takes, what an inverse gives is
+// often 1 too high.
+func TestRatioOfLongTimes(t *testing.T) {
+	t.Parallel()
+	for _, rate := range []clock.Rate{clock.Ratio(1, 1), clock.Ratio(7, 1), clock.Ratio(1, 7), clock.Ratio(199, 200), clock.Ratio(1_000_000_007, 999_999_937)} {
+		num, den := rate.Fraction()
+		s := newSpan(0, 0, rate, false)
+		for i := range int64(1000) {
+			for _, d := range []int64{math.MaxInt64/num - i, math.MaxInt64/den - i, math.MaxInt64/3/num - i, math.MaxInt64/3/den - i} {
+				if got, want := s.at(d), rate.Elapsed(d); got != want {
+					t.Fatalf("%v has counted %d after %d, want %d", rate, got, d, want)
+				}
+				if got, want := s.reached(d), rate.Reached(d); got != want {
+					t.Fatalf("%v has counted %d after %d, want %d", rate, d, got, want)
+				}
+			}
+		}
+	}
+}

@@ -548,6 +548,32 @@ func TestTooManySteps(t *testing.T) {
 	}
 }
 
+// TestGivesUpInTime: a connection gives a message up when its time is over on the client's
+// clock, also if that has gone back since the alarm was set, for an earlier message.
+func TestGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	sc := plain(1, 1)
+	sc.Lock.GiveUp = sec
+	sc.Clients[0].Lives, sc.Clients[0].Repeat = Wall, 1
+	sc.Clients[0].Steps = []Step{{Do: "acquire", Key: "k"}, {Do: "release", Key: "k"}}
+	sc.Faults = []Fault{{Kind: "step", On: "c1", At: ms / 10, By: -100 * ms}} // before the first answer
+	sc.Network.Rules = []network.Rule{{From: "c1", To: "A", Nth: 2, Drop: true}}
+	h := mustRun(t, sc)
+	var sent Event
+	for _, e := range h.Events() {
+		switch {
+		case e.Kind == Sent && e.Nth == 2:
+			sent = e
+		case e.Kind == GaveUp:
+			if e.Nth != 2 || e.Local-sent.Local != int64(sec) {
+				t.Fatalf("message %d was given up at %d of the client's clock, and sent at %d", e.Nth, e.Local, sent.Local)
+			}
+			return
+		}
+	}
+	t.Fatal("nothing was given up")
+}
+
 // TestManyProcesses: those beyond what an event can number are refused, and each
 // counts in the hash.
 func TestManyProcesses(t *testing.T) {
