@@ -47,30 +47,30 @@ const maxRemedies = 8
 // remedies checks that each can be applied.
 func (c *scenarioCheck) remedies() {
 	if len(c.s.Remedies) > maxRemedies {
-		c.say(at("remedies"), "%d of them: at most %d are allowed", len(c.s.Remedies), maxRemedies)
+		c.say(top, "remedies", "%d of them: at most %d are allowed", len(c.s.Remedies), maxRemedies)
 		return
 	}
 	for i := range c.s.Remedies {
-		c.remedy(place{list: "remedies", i: i}, c.s.Remedies[:i], &c.s.Remedies[i])
+		c.remedy(&place{list: "remedies", i: i}, c.s.Remedies[:i], &c.s.Remedies[i])
 	}
 }
 
-func (c *scenarioCheck) remedy(p place, before []Remedy, r *Remedy) {
+func (c *scenarioCheck) remedy(p *place, before []Remedy, r *Remedy) {
 	switch {
 	case r.Name == "":
-		c.say(p.in("name"), `missing: a word for it, such as "fencing"`)
+		c.say(p, "name", `missing: a word for it, such as "fencing"`)
 	case len(r.Name) > maxName || !only(r.Name, letters+digits+"-"):
-		c.say(p.in("name"), "%s: a name has up to %d letters, digits and '-'", shown(r.Name), maxName)
+		c.say(p, "name", "%s: a name has up to %d letters, digits and '-'", shown(r.Name), maxName)
 	}
 	for i := range before {
 		if before[i].Name == r.Name {
-			c.say(p.in("name"), "%s is there twice", shown(r.Name))
+			c.say(p, "name", "%s is there twice", shown(r.Name))
 		}
 	}
-	c.text(p.in("text"), r.Text)
+	c.text(p, "text", r.Text)
 	switch {
 	case len(r.Set) == 0:
-		c.say(p.in("set"), `missing: fields by their paths, such as {"lock.factor": "0.08"}`)
+		c.say(p, "set", `missing: fields by their paths, such as {"lock.factor": "0.08"}`)
 	case len(c.problems) == 0: // what does not hold of the scenario would be told again
 		if _, err := c.s.with(*r); err != nil {
 			c.edited(p, err)
@@ -80,7 +80,7 @@ func (c *scenarioCheck) remedy(p place, before []Remedy, r *Remedy) {
 
 // edited says of everything that is wrong with an edited scenario where the edit
 // is.
-func (c *scenarioCheck) edited(p place, err error) {
+func (c *scenarioCheck) edited(p *place, err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, err := range joined.Unwrap() {
 			c.edited(p, err)
@@ -88,8 +88,8 @@ func (c *scenarioCheck) edited(p place, err error) {
 		return
 	}
 	if e, ok := errors.AsType[*FieldError](err); ok {
-		c.say(p.in("set["+shown(e.Path)+"]"), "%s", e.Text)
+		c.say(p, "set["+shown(e.Path)+"]", "%s", e.Text)
 		return
 	}
-	c.say(p.in("set"), "%v", err)
+	c.say(p, "set", "%v", err)
 }

@@ -72,103 +72,99 @@ type scenarioCheck struct {
 	problems []error
 }
 
-// place is where something is wrong: field, list[i].field or list[i].sub[j].field.
+// place is what has a field that may be wrong: list[i] or list[i].sub[j].
 type place struct {
-	list  string
-	i     int
-	sub   string
-	j     int
-	field string
+	list string
+	i    int
+	sub  string
+	j    int
 }
 
-func (p place) String() string {
-	var b strings.Builder
-	if p.list != "" {
-		fmt.Fprintf(&b, "%s[%d]", p.list, p.i)
+// top is the scenario itself.
+var top *place
+
+// path is that of a field in p, or of p.
+func (p *place) path(field string) string {
+	if p == top {
+		return field
 	}
+	path := fmt.Sprintf("%s[%d]", p.list, p.i)
 	if p.sub != "" {
-		fmt.Fprintf(&b, ".%s[%d]", p.sub, p.j)
+		path += fmt.Sprintf(".%s[%d]", p.sub, p.j)
 	}
-	if p.field != "" && b.Len() > 0 {
-		b.WriteByte('.')
+	if field != "" {
+		path += "." + field
 	}
-	return b.String() + p.field
+	return path
 }
 
-// in is the place of a field in p.
-func (p place) in(field string) place {
-	p.field = field
-	return p
-}
-
-func at(field string) place { return place{field: field} }
-
-func (c *scenarioCheck) say(p place, format string, a ...any) {
-	c.problems = append(c.problems, &FieldError{Path: p.String(), Text: fmt.Sprintf(format, a...)})
+// say says what is wrong with a field in p, or, if that is empty, with p.
+func (c *scenarioCheck) say(p *place, field, format string, a ...any) {
+	c.problems = append(c.problems, &FieldError{Path: p.path(field), Text: fmt.Sprintf(format, a...)})
 }
 
 // within refuses a duration that is not in [low, high].
-func (c *scenarioCheck) within(p place, d, low, high clock.Duration) bool {
+func (c *scenarioCheck) within(p *place, field string, d, low, high clock.Duration) bool {
 	switch {
 	case low <= d && d <= high:
 		return true
 	case low == 1 && d <= 0:
-		c.say(p, "%v: must be above 0", d)
+		c.say(p, field, "%v: must be above 0", d)
 	case low == 0 && d < 0:
-		c.say(p, "%v: must not be negative", d)
+		c.say(p, field, "%v: must not be negative", d)
 	default:
-		c.say(p, "%v: must be from %v to %v", d, low, high)
+		c.say(p, field, "%v: must be from %v to %v", d, low, high)
 	}
 	return false
 }
 
 // none refuses a field that the kind of its step or fault does not take.
-func (c *scenarioCheck) none(p place, is bool, what string) {
+func (c *scenarioCheck) none(p *place, field string, is bool, what string) {
 	if is {
-		c.say(p, "%s takes none", what)
+		c.say(p, field, "%s takes none", what)
 	}
 }
 
-func (c *scenarioCheck) text(p place, s string) {
+func (c *scenarioCheck) text(p *place, field, s string) {
 	switch {
 	case !utf8.ValidString(s):
-		c.say(p, "no valid UTF-8")
+		c.say(p, field, "no valid UTF-8")
 	case len(s) > maxText:
-		c.say(p, "%d bytes: at most %d are allowed", len(s), maxText)
+		c.say(p, field, "%d bytes: at most %d are allowed", len(s), maxText)
 	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
-		c.say(p, "a control character: of those only a line break and a tab are allowed")
+		c.say(p, field, "a control character: of those only a line break and a tab are allowed")
 	}
 }
 
 // oneOf refuses a word that is none of the known.
-func (c *scenarioCheck) oneOf(p place, word string, known []string) bool {
+func (c *scenarioCheck) oneOf(p *place, field, word string, known []string) bool {
 	if slices.Contains(known, word) {
 		return true
 	}
-	c.say(p, "%s is none of %s%s", shown(word), strings.Join(known, ", "), didYouMean(word, known))
+	c.say(p, field, "%s is none of %s%s", shown(word), strings.Join(known, ", "), didYouMean(word, known))
 	return false
 }
 
 // oneOfOr is oneOf where the empty word stands for a default.
-func (c *scenarioCheck) oneOfOr(p place, word string, known []string) {
+func (c *scenarioCheck) oneOfOr(p *place, field, word string, known []string) {
 	if word != "" {
-		c.oneOf(p, word, known)
+		c.oneOf(p, field, word, known)
 	}
 }
 
 func (c *scenarioCheck) head() {
 	switch s := c.s; {
 	case s.Version == 0:
-		c.say(at("version"), "missing: this program writes and reads version %d", Version)
+		c.say(top, "version", "missing: this program writes and reads version %d", Version)
 	case s.Version != Version:
-		c.say(at("version"), "%s", wrongVersion(s.Version))
+		c.say(top, "version", "%s", wrongVersion(s.Version))
 	}
-	c.text(at("name"), c.s.Name)
-	c.text(at("about"), c.s.About)
-	c.text(at("source"), c.s.Source)
-	c.oneOfOr(at("claim"), c.s.Claim, claims)
-	c.within(at("until"), c.s.Until, 1, maxSpan)
-	c.within(at("grace"), c.s.Grace, 0, maxSpan)
+	c.text(top, "name", c.s.Name)
+	c.text(top, "about", c.s.About)
+	c.text(top, "source", c.s.Source)
+	c.oneOfOr(top, "claim", c.s.Claim, claims)
+	c.within(top, "until", c.s.Until, 1, maxSpan)
+	c.within(top, "grace", c.s.Grace, 0, maxSpan)
 }
 
 var (
@@ -214,28 +210,28 @@ func (c *scenarioCheck) expect() {
 	}
 	switch {
 	case e.OK && len(e.Breaks) > 0:
-		c.say(at("expect.breaks"), "none breaks in a run that is ok")
+		c.say(top, "expect.breaks", "none breaks in a run that is ok")
 	case e.OK && e.Gap != nil:
-		c.say(at("expect.gap"), "I1 holds in a run that is ok: there is no gap below 0")
+		c.say(top, "expect.gap", "I1 holds in a run that is ok: there is no gap below 0")
 	case !e.OK && len(e.Breaks) == 0:
-		c.say(at("expect.breaks"), `missing: which invariants break, such as ["I2"]; or say that it is ok`)
+		c.say(top, "expect.breaks", `missing: which invariants break, such as ["I2"]; or say that it is ok`)
 	}
 	for i, inv := range e.Breaks {
-		p := place{list: "expect.breaks", i: i}
+		p := &place{list: "expect.breaks", i: i}
 		switch {
 		case inv < I1 || inv > I7:
-			c.say(p, "%v is no invariant: I1 to I7 are", inv)
+			c.say(p, "", "%v is no invariant: I1 to I7 are", inv)
 		case i > 0 && inv <= e.Breaks[i-1]:
-			c.say(p, "%v: they stand in their order, each once", inv)
+			c.say(p, "", "%v: they stand in their order, each once", inv)
 		}
 	}
-	c.text(at("expect.text"), e.Text)
+	c.text(top, "expect.text", e.Text)
 }
 
 // live checks when progress is demanded.
 func (c *scenarioCheck) live() {
 	if l := c.s.Live; l != nil {
-		c.within(at("live.from"), l.From, 0, maxSpan)
-		c.within(at("live.within"), l.Within, 0, maxSpan)
+		c.within(top, "live.from", l.From, 0, maxSpan)
+		c.within(top, "live.within", l.Within, 0, maxSpan)
 	}
 }

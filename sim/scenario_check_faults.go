@@ -39,12 +39,12 @@ var faultKindNames = func() (names []string) {
 
 func (c *scenarioCheck) faults() {
 	if len(c.s.Faults) > maxFaults {
-		c.say(at("faults"), "%d faults: at most %d are allowed", len(c.s.Faults), maxFaults)
+		c.say(top, "faults", "%d faults: at most %d are allowed", len(c.s.Faults), maxFaults)
 		return
 	}
 	for i := range c.s.Faults {
-		p, f := place{list: "faults", i: i}, &c.s.Faults[i]
-		if c.oneOf(p.in("kind"), f.Kind, faultKindNames) {
+		p, f := &place{list: "faults", i: i}, &c.s.Faults[i]
+		if c.oneOf(p, "kind", f.Kind, faultKindNames) {
 			c.fault(p, f, &faultKinds[slices.Index(faultKindNames, f.Kind)])
 		}
 	}
@@ -54,11 +54,11 @@ func (c *scenarioCheck) faults() {
 	}
 }
 
-func (c *scenarioCheck) fault(p place, f *Fault, k *faultKind) {
+func (c *scenarioCheck) fault(p *place, f *Fault, k *faultKind) {
 	number, on := c.s.machine(f.On)
 	if on == nil {
 		names := c.names()
-		c.say(p.in("on"), "no machine is called %s%s: there are %s", shown(f.On), didYouMean(f.On, names), enumerated(names))
+		c.say(p, "on", "no machine is called %s%s: there are %s", shown(f.On), didYouMean(f.On, names), enumerated(names))
 		return
 	}
 	is := "node"
@@ -66,65 +66,65 @@ func (c *scenarioCheck) fault(p place, f *Fault, k *faultKind) {
 		is = "client"
 	}
 	if is == "node" && c.s.Nodes[number].Alias != "" {
-		c.say(p.in("on"), "%s is another address of %s: faults happen to that", shown(f.On), shown(c.s.Nodes[number].Alias))
+		c.say(p, "on", "%s is another address of %s: faults happen to that", shown(f.On), shown(c.s.Nodes[number].Alias))
 	}
 	if k.machines != "" && k.machines != is {
-		c.say(p.in("on"), "%s is a %s: %s is a fault of %ss", shown(f.On), is, k.name, k.machines)
+		c.say(p, "on", "%s is a %s: %s is a fault of %ss", shown(f.On), is, k.name, k.machines)
 	}
-	if end := clock.Duration(c.s.last()); c.within(p.in("at"), f.At, 0, 2*maxSpan) && f.At > end {
-		c.say(p.in("at"), "%v: the run is over at %v", f.At, end)
+	if end := clock.Duration(c.s.last()); c.within(p, "at", f.At, 0, 2*maxSpan) && f.At > end {
+		c.say(p, "at", "%v: the run is over at %v", f.At, end)
 	}
 	switch {
 	case !k.lasts:
-		c.none(p.in("for"), f.For != 0, k.name)
+		c.none(p, "for", f.For != 0, k.name)
 	case k.name == "crash" && is == "client":
-		c.none(p.in("for"), f.For != 0, "a client's crash")
+		c.none(p, "for", f.For != 0, "a client's crash")
 	case k.name == "crash":
-		c.within(p.in("for"), f.For, 0, maxSpan)
+		c.within(p, "for", f.For, 0, maxSpan)
 	default:
-		c.within(p.in("for"), f.For, 1, maxSpan)
+		c.within(p, "for", f.For, 1, maxSpan)
 	}
-	c.faultBy(p.in("by"), f, number)
+	c.faultBy(p, f, number)
 	if f.Refuse {
-		c.none(p.in("refuse"), k.name != "crash", k.name)
-		c.none(p.in("refuse"), k.name == "crash" && is == "client", "a client's crash")
+		c.none(p, "refuse", k.name != "crash", k.name)
+		c.none(p, "refuse", k.name == "crash" && is == "client", "a client's crash")
 	}
 	if k.takesKey {
-		c.key(p.in("key"), f.Key)
+		c.key(p, f.Key)
 	} else {
-		c.none(p.in("key"), f.Key != "", k.name)
+		c.none(p, "key", f.Key != "", k.name)
 	}
 	if k.name != "rate" {
-		c.none(p.in("rate"), !f.Rate.IsZero(), k.name)
-	} else if c.rate(p.in("rate"), f.Rate); f.Rate == on.Rate {
-		c.say(p.in("rate"), "%v: the clocks of %s run at that rate anyway", f.Rate, shown(f.On))
+		c.none(p, "rate", !f.Rate.IsZero(), k.name)
+	} else if c.rate(p, "rate", f.Rate); f.Rate == on.Rate {
+		c.say(p, "rate", "%v: the clocks of %s run at that rate anyway", f.Rate, shown(f.On))
 	}
 }
 
 // faultBy is how far a step goes, or how much a node loses.
-func (c *scenarioCheck) faultBy(p place, f *Fault, number int) {
+func (c *scenarioCheck) faultBy(p *place, f *Fault, number int) {
 	switch f.Kind {
 	case "step":
 		if f.By == 0 {
-			c.say(p, `missing: how far the wall clock jumps, such as "-1s"`)
+			c.say(p, "by", `missing: how far the wall clock jumps, such as "-1s"`)
 		}
-		c.within(p, f.By, -maxOffset, maxOffset)
+		c.within(p, "by", f.By, -maxOffset, maxOffset)
 	case "failover":
-		c.within(p, f.By, 0, maxSpan)
+		c.within(p, "by", f.By, 0, maxSpan)
 	case "crash":
 		switch {
 		case f.By == 0:
 		case number >= len(c.s.Nodes):
-			c.none(p, true, "a client's crash")
+			c.none(p, "by", true, "a client's crash")
 		case c.s.Nodes[number].Persistence == node.EverySecond:
-			c.within(p, f.By, 0, everySecondLoss)
+			c.within(p, "by", f.By, 0, everySecondLoss)
 		case c.s.Nodes[number].Persistence == node.Snapshot:
-			c.within(p, f.By, 0, maxSpan)
+			c.within(p, "by", f.By, 0, maxSpan)
 		default:
-			c.say(p, "only a node with persistence everysec or snapshot loses a part")
+			c.say(p, "by", "only a node with persistence everysec or snapshot loses a part")
 		}
 	default:
-		c.none(p, f.By != 0, f.Kind)
+		c.none(p, "by", f.By != 0, f.Kind)
 	}
 }
 
@@ -137,7 +137,7 @@ func (c *scenarioCheck) steppedTooFar() {
 			continue
 		}
 		if sum[f.On] += max(f.By, -f.By); sum[f.On] > maxOffset {
-			c.say(place{list: "faults", i: i, field: "by"}, "%s has been stepped by %v in all: at most %v are allowed", shown(f.On), sum[f.On], maxOffset)
+			c.say(&place{list: "faults", i: i}, "by", "%s has been stepped by %v in all: at most %v are allowed", shown(f.On), sum[f.On], maxOffset)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (c *scenarioCheck) overlaps() {
 			ruling = n
 			continue
 		}
-		c.say(place{list: "faults", i: i, field: "at"}, "%v: the %s of faults[%d] on %s is not over then", b.At, a.Kind, lasting[ruling], shown(b.On))
+		c.say(&place{list: "faults", i: i}, "at", "%v: the %s of faults[%d] on %s is not over then", b.At, a.Kind, lasting[ruling], shown(b.On))
 		if a.For > 0 && (b.For == 0 || b.At+b.For > a.At+a.For) {
 			ruling = n
 		}

@@ -17,48 +17,48 @@ const kindFlawed = "flawed"
 
 // flaws are the faults of a flawed lock; with none it keeps all rules.
 func (c *scenarioCheck) flaws(l *Lock) {
-	c.none(at("lock.flaws"), l.Kind != kindFlawed && len(l.Flaws) > 0, "a lock of another kind than flawed")
+	c.none(top, "lock.flaws", l.Kind != kindFlawed && len(l.Flaws) > 0, "a lock of another kind than flawed")
 	if len(l.Flaws) > 2*len(flaws) {
-		c.say(at("lock.flaws"), "%d of them: there are %d", len(l.Flaws), len(flaws))
+		c.say(top, "lock.flaws", "%d of them: there are %d", len(l.Flaws), len(flaws))
 		return
 	}
 	for i, f := range l.Flaws {
-		p := place{list: "lock.flaws", i: i}
-		if c.oneOf(p, f, flaws) && slices.Contains(l.Flaws[:i], f) {
-			c.say(p, "%s is there twice", shown(f))
+		p := &place{list: "lock.flaws", i: i}
+		if c.oneOf(p, "", f, flaws) && slices.Contains(l.Flaws[:i], f) {
+			c.say(p, "", "%s is there twice", shown(f))
 		}
 	}
 }
 
 func (c *scenarioCheck) lock() {
 	l := &c.s.Lock
-	c.oneOfOr(at("lock.kind"), l.Kind, lockKinds)
+	c.oneOfOr(top, "lock.kind", l.Kind, lockKinds)
 	c.flaws(l)
 	var err error
 	if c.ppb, err = factorPPB(l.Factor); err != nil {
-		c.say(at("lock.factor"), "%v", err)
+		c.say(top, "lock.factor", "%v", err)
 		c.ppb = -1
 	}
-	if !c.within(at("lock.buffer"), l.Buffer, 0, maxSpan) {
+	if !c.within(top, "lock.buffer", l.Buffer, 0, maxSpan) {
 		c.ppb = -1
 	}
-	if !c.within(at("lock.min_validity"), l.MinValidity, 0, maxSpan) {
+	if !c.within(top, "lock.min_validity", l.MinValidity, 0, maxSpan) {
 		c.ppb = -1
 	}
-	c.ttl(at("lock.ttl"), l.TTL)
-	c.within(at("lock.node_timeout"), l.NodeTimeout, 1, maxSpan)
-	c.within(at("lock.give_up"), l.GiveUp, 1, maxSpan)
+	c.ttl(top, "lock.ttl", l.TTL)
+	c.within(top, "lock.node_timeout", l.NodeTimeout, 1, maxSpan)
+	c.within(top, "lock.give_up", l.GiveUp, 1, maxSpan)
 	c.retry(&l.Retry)
 }
 
 // ttl refuses a TTL that the lock itself would refuse (docs/design.md, section
 // 4, rule 2).
-func (c *scenarioCheck) ttl(p place, ttl clock.Duration) {
-	if !c.within(p, ttl, 1, maxSpan) {
+func (c *scenarioCheck) ttl(p *place, field string, ttl clock.Duration) {
+	if !c.within(p, field, ttl, 1, maxSpan) {
 		return
 	}
 	if ttl < clock.Duration(time.Millisecond) {
-		c.say(p, "%v: must be at least 1ms, the unit of a key's life", ttl)
+		c.say(p, field, "%v: must be at least 1ms, the unit of a key's life", ttl)
 		return
 	}
 	if c.ppb < 0 {
@@ -67,9 +67,9 @@ func (c *scenarioCheck) ttl(p place, ttl clock.Duration) {
 	l := &c.s.Lock
 	switch left := trustNs(ttl, c.ppb, l.Buffer); {
 	case left <= 0:
-		c.say(p, "%v: nothing is left of it after the factor %s and the buffer %v", ttl, l.Factor, l.Buffer)
+		c.say(p, field, "%v: nothing is left of it after the factor %s and the buffer %v", ttl, l.Factor, l.Buffer)
 	case left < int64(l.MinValidity):
-		c.say(p, "%v: %v is left of it after the factor and the buffer, less than the min_validity of %v", ttl, time.Duration(left), l.MinValidity)
+		c.say(p, field, "%v: %v is left of it after the factor and the buffer, less than the min_validity of %v", ttl, time.Duration(left), l.MinValidity)
 	}
 }
 
@@ -83,20 +83,20 @@ func trustNs(ttl clock.Duration, ppb int64, buffer clock.Duration) int64 {
 
 func (c *scenarioCheck) retry(r *Retry) {
 	if r.Tries < 0 || r.Tries > maxRepeat {
-		c.say(at("lock.retry.tries"), "%d: must be from 0 (until the run ends) to %d", r.Tries, maxRepeat)
+		c.say(top, "lock.retry.tries", "%d: must be from 0 (until the run ends) to %d", r.Tries, maxRepeat)
 	}
-	c.within(at("lock.retry.outage"), r.Outage, 0, maxSpan)
-	c.within(at("lock.retry.min"), r.Min, 0, maxSpan)
-	if !c.within(at("lock.retry.max"), r.Max, 0, maxSpan) {
+	c.within(top, "lock.retry.outage", r.Outage, 0, maxSpan)
+	c.within(top, "lock.retry.min", r.Min, 0, maxSpan)
+	if !c.within(top, "lock.retry.max", r.Max, 0, maxSpan) {
 		return
 	}
 	switch {
 	case r.Max < r.Min:
-		c.say(at("lock.retry.max"), "%v: must be at least min, %v", r.Max, r.Min)
+		c.say(top, "lock.retry.max", "%v: must be at least min, %v", r.Max, r.Min)
 	case r.Tries == 0 && r.Max == 0:
-		c.say(at("lock.retry.max"), `missing: the longest pause between two attempts, such as "100ms"; or give tries a limit`)
+		c.say(top, "lock.retry.max", `missing: the longest pause between two attempts, such as "100ms"; or give tries a limit`)
 	case r.Tries == 0 && c.s.Until/maxWork >= r.Max:
-		c.say(at("lock.retry.max"), "%v: must be more than %v, a part in %d of until: otherwise the attempts hardly end; or give tries a limit", r.Max, c.s.Until/maxWork, maxWork)
+		c.say(top, "lock.retry.max", "%v: must be more than %v, a part in %d of until: otherwise the attempts hardly end; or give tries a limit", r.Max, c.s.Until/maxWork, maxWork)
 	}
 }
 

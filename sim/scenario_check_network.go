@@ -13,7 +13,7 @@ func (c *scenarioCheck) network() {
 	c.path("network.request", &n.Request)
 	c.path("network.reply", &n.Reply)
 	if len(n.Paths) > 2*maxMachines*maxMachines || len(n.Cuts) > maxFaults || len(n.Rules) > maxFaults {
-		c.say(at("network"), "%d paths, %d cuts, %d rules: at most %d, %d and %d are allowed",
+		c.say(top, "network", "%d paths, %d cuts, %d rules: at most %d, %d and %d are allowed",
 			len(n.Paths), len(n.Cuts), len(n.Rules), 2*maxMachines*maxMachines, maxFaults, maxFaults)
 		return
 	}
@@ -22,18 +22,18 @@ func (c *scenarioCheck) network() {
 		c.path("network.paths["+shown(name)+"]", &p)
 	}
 	for i := range n.Cuts {
-		cut, p := &n.Cuts[i], place{list: "network.cuts", i: i}
+		cut, p := &n.Cuts[i], &place{list: "network.cuts", i: i}
 		if len(cut.From) > 2*maxMachines || len(cut.To) > 2*maxMachines {
-			c.say(p, "more machines than there can be: at most %d", 2*maxMachines)
+			c.say(p, "", "more machines than there can be: at most %d", 2*maxMachines)
 			return
 		}
-		c.notTooLong(p.in("at"), cut.At)
-		c.notTooLong(p.in("for"), cut.For)
+		c.notTooLong(p, "at", cut.At)
+		c.notTooLong(p, "for", cut.For)
 	}
 	for i := range n.Rules {
-		c.notTooLong(place{list: "network.rules", i: i, field: "late"}, n.Rules[i].Late)
+		c.notTooLong(&place{list: "network.rules", i: i}, "late", n.Rules[i].Late)
 	}
-	c.notTooLong(at("network.quiet_from"), n.QuietFrom)
+	c.notTooLong(top, "network.quiet_from", n.QuietFrom)
 	var clients, places []string
 	if len(n.Paths)+len(n.Cuts)+len(n.Rules) > 0 { // nothing else names a machine
 		names := c.names()
@@ -44,25 +44,25 @@ func (c *scenarioCheck) network() {
 	}
 	if err := n.Check(clients, places); err != nil {
 		path, text, _ := strings.Cut(err.Error(), ": ")
-		c.say(at(path), "%s", text)
+		c.say(top, path, "%s", text)
 	}
 }
 
 func (c *scenarioCheck) path(where string, p *network.Path) {
 	if d := &p.Delay; max(d.Min, d.Mean, d.Max, p.LossFor, p.SlowBy, p.SlowFor) > maxSpan {
-		c.notTooLong(at(where+".delay.min"), d.Min)
-		c.notTooLong(at(where+".delay.mean"), d.Mean)
-		c.notTooLong(at(where+".delay.max"), d.Max)
-		c.notTooLong(at(where+".loss_for"), p.LossFor)
-		c.notTooLong(at(where+".slow_by"), p.SlowBy)
-		c.notTooLong(at(where+".slow_for"), p.SlowFor)
+		c.notTooLong(top, where+".delay.min", d.Min)
+		c.notTooLong(top, where+".delay.mean", d.Mean)
+		c.notTooLong(top, where+".delay.max", d.Max)
+		c.notTooLong(top, where+".loss_for", p.LossFor)
+		c.notTooLong(top, where+".slow_by", p.SlowBy)
+		c.notTooLong(top, where+".slow_for", p.SlowFor)
 	}
 }
 
 // notTooLong refuses a duration above the limit; package network refuses those
 // below 0.
-func (c *scenarioCheck) notTooLong(p place, d clock.Duration) {
+func (c *scenarioCheck) notTooLong(p *place, field string, d clock.Duration) {
 	if d > maxSpan {
-		c.say(p, "%v: must be at most %v", d, maxSpan)
+		c.say(p, field, "%v: must be at most %v", d, maxSpan)
 	}
 }
