@@ -159,7 +159,7 @@ func (b *bubble) close() {
 	}
 	for _, c := range b.w.clients[:len(b.w.sc.Clients)] {
 		for _, p := range c.procs {
-			p.end(ErrEnded)
+			p.life.end()
 		}
 	}
 	b.wait()

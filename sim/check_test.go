@@ -24,7 +24,7 @@ func told(clients, nodes int) tale {
 	d := network.Path{Delay: network.Delay{Law: network.Uniform, Max: 100 * ms}}
 	sc.Network.Request, sc.Network.Reply = d, d
 	h := &History{}
-	h.reset(sc)
+	h.reset(&sc)
 	return tale{h}
 }
 

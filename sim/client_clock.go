@@ -121,7 +121,7 @@ func (w *world) fire(e queue.Event) {
 	w.slots = append(w.slots, e.A)
 	if t.armed == e.B && t.armed != 0 {
 		t.armed = 0
-		w.spawn(t.c, nil, t.f)
+		w.spawn(t.c, nil, function(t.f))
 	}
 }
 

@@ -238,7 +238,7 @@ func TestClientFaults(t *testing.T) {
 	sleeps := func(p *Process) error { return p.Sleep(5 * time.Second) }
 	timer := func(p *Process) error {
 		ran := false
-		p.Clock().AfterFunc(5*time.Second, func() { ran = true; p.end(ErrEnded) })
+		p.Clock().AfterFunc(5*time.Second, func() { ran = true; p.life.end() })
 		err := p.Sleep(time.Hour)
 		if !ran {
 			return context.Canceled

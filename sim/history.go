@@ -71,8 +71,8 @@ func (h *History) Text(t Text) string { return h.texts[t] }
 // End is the true time at which the world stopped.
 func (h *History) End() int64 { return h.end }
 
-func (h *History) reset(sc Scenario) {
-	h.scenario, h.events, h.texts, h.end = sc, h.events[:0], append(h.texts[:0], ""), 0
+func (h *History) reset(sc *Scenario) {
+	h.scenario, h.events, h.texts, h.end = *sc, h.events[:0], append(h.texts[:0], ""), 0
 	h.closed, h.full, h.room, h.recent = false, false, 0, [4]recent{}
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	if h.index == nil {

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -26,8 +25,7 @@ type Process struct {
 	n        int // of its client, from 0
 	name     string
 	work     Workload
-	ctx      context.Context
-	end      context.CancelCauseFunc
+	life     lifetime
 	stream   draw.Stream
 	drawn    map[string]uint64
 	beliefs  []belief
@@ -43,7 +41,6 @@ type Process struct {
 
 func newProcess(c *client, name string, work Workload) *Process {
 	p := &Process{c: c, n: len(c.procs), name: name, work: work, counted: true}
-	p.ctx, p.end = context.WithCancelCause(context.Background())
 	p.stream = draw.NewStream(draw.Key(c.w.sc.Seed, draw.ProcessRand, uint64(c.id), uint64(p.n), 0))
 	return p
 }
@@ -90,11 +87,7 @@ func (p *Process) local() int64 {
 }
 
 // Context ends, with ErrEnded as its cause, when the run does.
-func (p *Process) Context() context.Context { return p.ctx }
-
-// ErrEnded is the cause with which every process's context ends at the end of
-// the run.
-var ErrEnded = errors.New("sim: the run has ended")
+func (p *Process) Context() context.Context { return &p.life }
 
 // Name is the client's, and a number for the processes it started with Go.
 func (p *Process) Name() string { return p.name }
@@ -121,7 +114,7 @@ func (p *Process) Transport() redlock.Transport {
 
 // Sleep waits for d on the client's clock. It ends early, with the cause, when
 // the run does.
-func (p *Process) Sleep(d time.Duration) error { return clock.Sleep(p.ctx, p.Clock(), d) }
+func (p *Process) Sleep(d time.Duration) error { return clock.Sleep(&p.life, p.Clock(), d) }
 
 // Go starts another process on the same client.
 func (p *Process) Go(f Workload) {

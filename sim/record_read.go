@@ -138,7 +138,7 @@ func (in *reader) head() (*History, error) {
 		return nil, inFile(in.name, err)
 	}
 	h := &History{}
-	h.reset(head.Scenario)
+	h.reset(&head.Scenario)
 	in.clients, in.nodes = make(map[string]int16), make(map[string]int16)
 	for i := range h.scenario.Clients {
 		in.clients[h.scenario.Clients[i].Name] = int16(i)

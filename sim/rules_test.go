@@ -31,6 +31,7 @@ var exempt = map[string]map[string]string{
 	"sim/bubble_conn.go":   {"goroutine": "the second engine", "channel": "as above", "time": "that of the bubble"},
 	"sim/bubble_client.go": {"goroutine": "the second engine", "channel": "as above", "time": "that of the bubble"},
 	"sim/client_clock.go":  {"channel": "signatures that clockwork demands; they panic, or are nil"},
+	"sim/lifetime.go":      {"channel": "a signature that context demands; the channel is the standard context's"},
 	"sim/search.go":        {"goroutine": "one runner a core; what they find is put in order", "channel": "as above"},
 	"sim/locker.go":        {"float": "hands the factor to the option, which takes it as the decimal that it is"},
 	"redlock/lane.go":      {"map": "forgets what time has made pointless, in any order"},

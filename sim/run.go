@@ -169,9 +169,6 @@ const keepEvents = 4096
 
 // Run is the function Run. The history is good until the next call.
 func (r *Runner) Run(sc Scenario) (*History, error) {
-	if err := sc.Check(); err != nil {
-		return nil, err
-	}
 	w := r.w
 	r.w, r.last = nil, nil // a run that ends badly leaves nothing to use again
 	if w != nil && len(w.history.events) > keepEvents {
@@ -184,14 +181,19 @@ func (r *Runner) Run(sc Scenario) (*History, error) {
 			w.newStore = f
 		}
 	}
+	w.sc = sc
+	if err := w.sc.Check(); err != nil {
+		r.w = w
+		return nil, err
+	}
 	w.locker, w.history.most, w.history.stop = r.opts.locker, cmp.Or(r.opts.most, maxEvents), r.opts.stop
-	w.reset(sc)
+	w.reset()
 	if r.opts.bubble != nil {
-		if err := bubbleFits(&sc); err != nil {
+		if err := bubbleFits(&w.sc); err != nil {
 			return nil, err
 		}
 		w.bubble = newBubble(w, r.opts.still || r.opts.steps())
-		for range sc.Nodes {
+		for range w.sc.Nodes {
 			if r.opts.protocol != nil {
 				w.bubble.protocols = append(w.bubble.protocols, r.opts.protocol())
 			}
@@ -414,7 +416,7 @@ func (w *world) unwind() {
 	w.history.close()
 	for _, c := range w.clients[:len(w.sc.Clients)] {
 		for _, p := range c.procs {
-			p.end(ErrEnded)
+			p.life.end()
 		}
 	}
 	w.live = append(w.live, w.corpses...)

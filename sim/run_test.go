@@ -589,9 +589,9 @@ func TestManyProcesses(t *testing.T) {
 			}
 		})).Hash()
 	}
-	h := &History{}
+	h, sc := &History{}, plain(1, 3)
 	of := func(proc int16) Hash {
-		h.reset(plain(1, 3))
+		h.reset(&sc)
 		h.add(&Event{Kind: Noted, Proc: proc})
 		return h.Hash()
 	}

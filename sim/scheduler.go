@@ -46,7 +46,7 @@ type routine struct {
 	next   func() (struct{}, bool)
 	stop   func()
 	yield  func(struct{}) bool
-	job    func()
+	job    job
 	c      *client
 	p      *Process // nil: a timer's
 	parked bool
@@ -60,6 +60,13 @@ type routine struct {
 	spins  int  // waits in a row that took no time
 	refuse int
 }
+
+// A job is what a routine runs: a process, or a timer's function.
+type job interface{ run() }
+
+type function func()
+
+func (f function) run() { f() }
 
 // alarm is the one event that a routine or a lane keeps in the queue. It comes
 // at the time it was set for, or earlier; whoever it wakes looks at the clock
@@ -110,7 +117,7 @@ func (w *world) process(c *client, name string, work Workload) *Process {
 	}
 	p := newProcess(c, name, work)
 	if w.over {
-		p.end(ErrEnded)
+		p.life.end()
 	}
 	c.procs = append(c.procs, p)
 	w.mains++
@@ -169,7 +176,7 @@ func (w *world) endAll() {
 			w.push(at, evPoll, i, 0, 0, 0)
 		}
 		for _, p := range c.procs {
-			p.end(ErrEnded)
+			p.life.end()
 			w.ran = true
 			w.react()
 		}
@@ -177,7 +184,7 @@ func (w *world) endAll() {
 }
 
 // spawn runs job as a routine on c, now.
-func (w *world) spawn(c *client, p *Process, job func()) {
+func (w *world) spawn(c *client, p *Process, job job) {
 	var r *routine
 	if k := len(w.idle); k > 0 {
 		r, w.idle = w.idle[k-1], w.idle[:k-1]
@@ -232,7 +239,7 @@ func (r *routine) run() {
 		}
 		r.job = nil
 	}()
-	r.job()
+	r.job.run()
 	returned = true
 }
 
@@ -329,7 +336,9 @@ func (r *routine) park(ctx context.Context, due int64, x *call) {
 		panic("sim: Sleep or Broadcast outside of the process that runs; did it start a goroutine?")
 	}
 	r.ctx, r.due, r.call, r.rang = nil, due, x, false
-	if ctx.Done() != nil {
+	if _, own := ctx.(*lifetime); own {
+		r.ctx = ctx
+	} else if ctx.Done() != nil {
 		if clock.Foreign(ctx) {
 			panic("sim: a context with a deadline in real time; use clock.WithTimeout(p.Context(), p.Clock(), …)")
 		}
@@ -395,7 +404,7 @@ func (w *world) start(p *Process) {
 		w.bubble.strand(bubbleStrand{c: p.c, p: p, f: p.run})
 		return
 	}
-	w.spawn(p.c, p, p.run)
+	w.spawn(p.c, p, p)
 }
 
 // bury ends a client that has crashed: nothing of it ever runs again, and what

@@ -15,7 +15,7 @@ func steps(p *Process) {
 	s := stepper{p: p, lock: p.Lock()}
 	for range max(1, p.c.conf.Repeat) {
 		for i := range p.c.conf.Steps {
-			if p.ctx.Err() != nil {
+			if p.life.Err() != nil {
 				break
 			}
 			s.do(&p.c.conf.Steps[i])
@@ -84,7 +84,7 @@ func (s *stepper) holding(key string) *holding {
 		if h.key != key {
 			continue
 		}
-		if h.ctx.Err() == nil || s.p.ctx.Err() != nil {
+		if h.ctx.Err() == nil || s.p.life.Err() != nil {
 			return h
 		}
 		s.lock.note(Lost, key, s.lock.owner(key, h.token), 0, 0, context.Cause(h.ctx))
@@ -107,21 +107,21 @@ func (s *stepper) drop(key string) {
 
 func (s *stepper) acquire(step *Step) {
 	s.drop(step.Key)
-	if t, err := s.lock.Acquire(s.p.ctx, step.Key, s.ttl(step)); err == nil {
-		s.held = append(s.held, holding{step.Key, t, s.p.ctx, func() {}})
+	if t, err := s.lock.Acquire(s.p.Context(), step.Key, s.ttl(step)); err == nil {
+		s.held = append(s.held, holding{step.Key, t, s.p.Context(), func() {}})
 	}
 }
 
 // watch keeps the lock alive, for a time or until it is released.
 func (s *stepper) watch(step *Step, h *holding) {
 	h.stop()
-	h.ctx, h.stop = s.lock.watch(s.p.ctx, h.key, h.token, s.ttl(step))
+	h.ctx, h.stop = s.lock.watch(s.p.Context(), h.key, h.token, s.ttl(step))
 	if step.For == 0 {
 		return
 	}
 	if clock.Sleep(h.ctx, s.p.Clock(), time.Duration(step.For)) == nil {
 		h.stop()
-		h.ctx, h.stop = s.p.ctx, func() {}
+		h.ctx, h.stop = s.p.Context(), func() {}
 	}
 }
 
@@ -141,7 +141,7 @@ func (w *Witness) watch(ctx context.Context, key string, t redlock.Token, ttl ti
 func (s *stepper) delete(step *Step) {
 	l := &s.p.c.w.sc.Lock
 	req := redlock.Request{Op: node.OpDelete, Key: step.Key, TTL: s.ttl(step)}
-	for range s.p.Transport().Broadcast(s.p.ctx, req, time.Duration(l.NodeTimeout)) {
+	for range s.p.Transport().Broadcast(s.p.Context(), req, time.Duration(l.NodeTimeout)) {
 	}
 }
 

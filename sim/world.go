@@ -73,9 +73,10 @@ type world struct {
 	spent  *bubble // that of the last run: its memory is used again
 }
 
-// reset makes the world ready for a run of sc.
-func (w *world) reset(sc Scenario) {
-	w.sc, w.now, w.still, w.seq, w.bubble = sc, 0, 0, 0, nil
+// reset makes the world ready for a run of its scenario.
+func (w *world) reset() {
+	sc := &w.sc
+	w.now, w.still, w.seq, w.bubble = 0, 0, 0, nil
 	w.shared = nil
 	w.queue.Reset()
 	w.keys, w.effort = w.keys[:0], Effort{}
