@@ -3,9 +3,9 @@ package sim
 import (
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"math/bits"
-	"unsafe"
 
 	"driftlock/redlock"
 )
@@ -16,23 +16,16 @@ type History struct {
 	scenario Scenario
 	events   []Event
 	texts    []string // keys, owners and notes; events name them by index
-	index    map[string]int32
+	slots    []Text   // their numbers by their hashes, at most half of them used: 0 is none, for "" needs no place
 	hash     hasher
 	end      int64
-	closed   bool      // what is added now is not history
-	room     int       // up to so many events, to take one in is no more than its place and its hash
-	most     int       // events that it may have
-	stop     int       // the step at which Stopped is called; 0: at none
-	full     bool      // it had more
-	spare    Event     // for what is not history
-	recent   [4]recent // asked for last: the same few strings come again and again
-	oldest   int       // of those
-}
-
-// recent is a text and its number; the zero one is right.
-type recent struct {
-	s string
-	t Text
+	closed   bool     // what is added now is not history
+	room     int      // up to so many events, to take one in is no more than its place and its hash
+	most     int      // events that it may have
+	stop     int      // the step at which Stopped is called; 0: at none
+	full     bool     // it had more
+	spare    Event    // for what is not history
+	recent   [32]Text // by a first guess: the same few strings come again and again
 }
 
 // Hash names a history: equal hashes mean that everything that happened, and
@@ -73,40 +66,61 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc *Scenario) {
 	h.scenario, h.events, h.texts, h.end = *sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.room, h.recent = false, false, 0, [4]recent{}
+	h.closed, h.full, h.room = false, false, 0
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
-	if h.index == nil {
-		h.index = make(map[string]int32)
-	}
-	clear(h.index)
-	h.index[""] = 0
+	h.place(64)
 }
 
 // text numbers a string, which becomes part of the hash when it is new.
 func (h *History) text(s string) Text {
-	for i := range h.recent {
-		if r := &h.recent[i]; len(r.s) == len(s) && (unsafe.StringData(r.s) == unsafe.StringData(s) || r.s == s) {
-			return r.t
-		}
-	}
-	t := h.lookUp(s)
-	h.recent[h.oldest] = recent{s, t}
-	h.oldest = (h.oldest + 1) % len(h.recent)
-	return t
-}
-
-func (h *History) lookUp(s string) Text {
-	if i, ok := h.index[s]; ok {
-		return Text(i)
-	}
-	if h.closed {
+	if s == "" {
 		return 0
 	}
-	i := int32(len(h.texts))
-	h.texts = append(h.texts, s)
-	h.index[s] = i
-	h.hash.text(s)
-	return Text(i)
+	guess := &h.recent[(s[0]+2*s[len(s)-1])%32]
+	if t := uint(*guess); t < uint(len(h.texts)) && h.texts[t] == s {
+		return Text(t)
+	}
+	*guess = h.lookUp(s)
+	return *guess
+}
+
+// lookUp is text without a guess.
+func (h *History) lookUp(s string) Text {
+	i := h.slot(s)
+	if h.slots[i] == 0 && !h.closed {
+		h.slots[i] = Text(len(h.texts))
+		h.texts = append(h.texts, s)
+		h.hash.text(s)
+		if 2*len(h.texts) > len(h.slots) {
+			h.place(2 * len(h.slots))
+			return Text(len(h.texts) - 1)
+		}
+	}
+	return h.slots[i]
+}
+
+// slot is the one that has the number of a text, or where that belongs.
+func (h *History) slot(s string) int {
+	last := len(h.slots) - 1
+	i := int(maphash.String(textSeed, s)) & last
+	for h.slots[i] != 0 && h.texts[h.slots[i]] != s {
+		i = (i + 1) & last
+	}
+	return i
+}
+
+var textSeed = maphash.MakeSeed()
+
+// place puts the texts into so many slots, a power of two.
+func (h *History) place(slots int) {
+	if cap(h.slots) < slots {
+		h.slots = make([]Text, slots)
+	}
+	h.slots = h.slots[:slots]
+	clear(h.slots)
+	for t := 1; t < len(h.texts); t++ {
+		h.slots[h.slot(h.texts[t])] = Text(t)
+	}
 }
 
 // next makes room for an event, which its caller fills in, all of it, and then seals.
