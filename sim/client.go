@@ -41,7 +41,7 @@ func (c *client) reset(conf *Client) {
 	c.conf, c.dead, c.procs, c.setups = conf, false, c.procs[:0], c.setups[:0]
 	c.set(conf.Clock, c.w.sc.Faults, conf.Name, nil)
 	c.clock = c.lives(c.w.sc.lives(c.id))
-	c.dial = dial{line: c.clock}
+	c.dial = c.clock.dial()
 	n := len(c.w.sc.Nodes)
 	if cap(c.lanes) < n {
 		c.lanes, c.sent = make([]lane, n), make([]uint32, n)

@@ -22,74 +22,65 @@ const never = math.MaxInt64
 type line struct{ spans []span }
 
 type span struct {
-	from    int64 // true time; until the next span's
-	reading int64 // at from
-	rate    clock.Rate
-	stopped bool
-	to, of  ratio // true time to the clock's, and back
+	from, until int64 // true time
+	reading     int64 // at from
+	rate        clock.Rate
+	stopped     bool
+	to, of      ratio // true time to the clock's, and back
 }
 
+// newSpan is one without an end.
 func newSpan(from, reading int64, rate clock.Rate, stopped bool) span {
 	num, den := rate.Fraction()
-	return span{from, reading, rate, stopped, newRatio(num, den), newRatio(den, num)}
+	s := span{from: from, until: never, reading: reading, rate: rate, stopped: stopped, to: ratio{most: never}}
+	if !stopped {
+		s.to, s.of = newRatio(uint64(num), 0, uint64(den)), newRatio(uint64(den-1), math.MaxUint64, uint64(num))
+	}
+	return s
 }
 
 func (s *span) at(t int64) int64 {
-	if s.stopped {
-		return s.reading
-	}
 	if q, ok := s.to.floor(t - s.from); ok {
 		return s.reading + q
 	}
 	return s.reading + s.rate.Elapsed(t-s.from)
 }
 
-// reached is rate.Reached.
-func (s *span) reached(ns int64) int64 {
-	if q, ok := s.of.ceil(ns); ok {
-		return q
-	}
-	return s.rate.Reached(ns)
-}
-
 // at is the reading at true time t >= 0.
-func (l *line) at(t int64) int64 {
-	s, _ := l.in(t)
-	return s.at(t)
-}
+func (l *line) at(t int64) int64 { return l.in(t).at(t) }
 
-// in is the span that true time t >= 0 is in, and its end.
-func (l *line) in(t int64) (s *span, end int64) {
-	i, end := len(l.spans)-1, int64(never)
+// in is the span that true time t >= 0 is in.
+func (l *line) in(t int64) *span {
+	i := len(l.spans) - 1
 	for ; i > 0 && t < l.spans[i].from; i-- {
-		end = l.spans[i].from
 	}
-	return &l.spans[i], end
+	return &l.spans[i]
 }
 
 // reach is the first true nanosecond from the true time from on at which the
 // clock reads at least reading, or never.
 func (l *line) reach(from, reading int64) int64 {
 	for i := range l.spans {
-		s, end := &l.spans[i], int64(never)
-		if i+1 < len(l.spans) {
-			end = l.spans[i+1].from
-		}
-		if end <= from {
+		s := &l.spans[i]
+		if s.until <= from {
 			continue
 		}
 		first := max(from, s.from)
 		if s.reading >= reading {
 			return first
 		}
-		if s.stopped {
-			continue
-		}
 		left := reading - s.reading
-		if left < 0 { // beyond int64: the clock has yet to reach reading
-			left = never
+		d, ok := s.of.ceil(left)
+		if !ok {
+			if s.stopped {
+				continue
+			}
+			if left < 0 { // beyond int64: the clock has yet to reach reading
+				left = never
+			}
+			d = s.rate.Reached(left)
 		}
-		if d := s.reached(left); d < end-s.from {
+		if d < s.until-s.from {
 			return max(first, s.from+d)
 		}
 	}
@@ -100,24 +91,33 @@ func (l *line) reach(from, reading int64) int64 {
 // last reading is kept, and the span that it was in.
 type dial struct {
 	*line
-	asked int64 // the true time of the last reading, and 1
+	in    *span
+	asked int64 // the true time of the last reading
 	read  int64 // it
-	in    *span // nil before the first reading
-	until int64 // the end of that span
 }
 
+func (l *line) dial() dial { return dial{line: l, in: &l.spans[0], asked: -1} }
+
 func (d *dial) at(t int64) int64 {
-	if d.asked != t+1 {
+	if d.asked != t {
 		d.turn(t)
 	}
 	return d.read
 }
 
 func (d *dial) turn(t int64) {
-	if t >= d.until || t < d.in.from {
-		d.in, d.until = d.line.in(t)
+	q, ok := d.in.to.floor(t - d.in.from)
+	if !ok {
+		d.find(t)
+		return
 	}
-	d.asked, d.read = t+1, d.in.at(t)
+	d.asked, d.read = t, d.in.reading+q
+}
+
+// find is turn by a span that may be another.
+func (d *dial) find(t int64) {
+	d.in = d.line.in(t)
+	d.asked, d.read = t, d.in.at(t)
 }
 
 // interval is a stretch of true time, without its end.
@@ -237,6 +237,7 @@ func (l *line) turn(t, by int64, rate clock.Rate, stopped bool) {
 		*last = next
 		return
 	}
+	last.until, last.to.most = t, min(last.to.most, uint64(t-last.from-1)) // a dial must not go on in it
 	l.spans = append(l.spans, next)
 }
 

@@ -53,6 +53,24 @@ func TestReachIsTheFirstInstant(t *testing.T) {
 	})
 }
 
+// TestDialReadsTheLine: what a dial keeps from one reading to the next is never wrong.
+func TestDialReadsTheLine(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var m machine
+		m.set(Clock{Rate: clock.Ratio(rapid.Int64Range(1, 9).Draw(t, "num"), rapid.Int64Range(1, 9).Draw(t, "den")), Offset: 7},
+			drawFaults(t, "step", "rate", "freeze", "suspend"), "m", nil)
+		for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
+			d := l.dial()
+			for _, at := range rapid.SliceOfN(rapid.Int64Range(0, 1500), 1, 30).Draw(t, "times") {
+				if got, want := d.at(at), l.at(at); got != want {
+					t.Fatalf("at %d the dial reads %d, the line %d; %+v", at, got, want, l.spans)
+				}
+			}
+		}
+	})
+}
+
 func TestClocksUnderFaults(t *testing.T) {
 	t.Parallel()
 	s := func(d time.Duration) clock.Duration { return clock.Duration(d) }
@@ -97,6 +115,16 @@ func TestQuarantine(t *testing.T) {
 	}, "m", &node.Config{Quarantine: 1000})
 	if at := m.serves(1000); at != 1500 {
 		t.Errorf("serves again at %d, want 1500: 1,000 ns of a clock that runs twice as fast", at)
+	}
+}
+
+// TestReachAtAStepBack: what a clock would have read when it is set back it reads later.
+func TestReachAtAStepBack(t *testing.T) {
+	t.Parallel()
+	var m machine
+	m.set(Clock{}, []Fault{{Kind: "step", On: "m", At: 1000, By: -300}}, "m", nil)
+	if at := m.wall.reach(0, 1000); at != 1300 {
+		t.Errorf("reaches 1000 at %d, want 1300", at)
 	}
 }
 

@@ -6,47 +6,43 @@ import (
 )
 
 // Parts per billion of a time, over 128 bits: a product of two int64 would not
-// always fit. And the fraction of a time where it does, without a division.
+// always fit. And a clock's time, without a division.
 
-// ratio is a fraction that is often multiplied by, of a clock's rate.
+// ratio is a clock's rate, or its inverse, cut behind 64 binary places. What it is
+// multiplied by times the last of them is all that a product can lack: where adding
+// that carries nothing over to the whole nanoseconds, these are right.
 type ratio struct {
-	num, den uint64
-	inverse  uint64 // of den: 2⁶⁴/den, rounded up
-	most     uint64 // that it can be multiplied by: the product fits in 63 bits
+	whole, part uint64
+	most        uint64 // that it can be multiplied by: the product fits in 63 bits
 }
 
-func newRatio(num, den int64) ratio {
-	r := ratio{num: uint64(num), den: uint64(den)}
-	if r.den == 1 { // 2⁶⁴ would not fit
-		r.num, r.den = 3*r.num, 3
-	}
-	if num <= math.MaxInt64/3 {
-		r.inverse, r.most = math.MaxUint64/r.den+1, math.MaxInt64/r.num
-	}
-	return r
+// newRatio is (num + part/2⁶⁴)/den.
+func newRatio(num, part, den uint64) ratio {
+	whole := num / den
+	part, _ = bits.Div64(num%den, part, den)
+	return ratio{whole, part, math.MaxInt64 >> bits.Len64(whole)}
 }
 
-// floor is t·num/den rounded down; not ok if t is below 0 or above most. What the
-// inverse gives is at most 1 too high.
+// floor is the product, rounded down; not ok if t is below 0 or above most, or where the
+// cut may be felt.
 func (r *ratio) floor(t int64) (q int64, ok bool) {
-	if uint64(t) > r.most {
+	u := uint64(t)
+	hi, lo := bits.Mul64(u, r.part)
+	if u > r.most || lo+u < lo {
 		return 0, false
 	}
-	all := uint64(t) * r.num
-	n, _ := bits.Mul64(all, r.inverse)
-	if n*r.den > all {
-		n--
-	}
-	return int64(n), true
+	return int64(u*r.whole + hi), true
 }
 
-// ceil is t·num/den rounded up, where floor is ok.
+// ceil is the product rounded up, for t above 0 and a ratio that is cut even if it is a
+// whole number: whatever is left is above 0 then.
 func (r *ratio) ceil(t int64) (q int64, ok bool) {
-	q, ok = r.floor(t)
-	if uint64(q)*r.den < uint64(t)*r.num {
-		q++
+	u := uint64(t)
+	hi, lo := bits.Mul64(u, r.part)
+	if u > r.most || lo+(u-1) < lo {
+		return 0, false
 	}
-	return q, ok
+	return int64(u*r.whole + hi + 1), true
 }
 
 // mulUp is t·ppb/10⁹ rounded up; 0 if t is below 0.

@@ -98,7 +98,7 @@ func (w *world) reset() {
 		keeps := c.Config
 		keeps.Horizon = rolledBack(sc.Faults, c)
 		n.Store.Reset(keeps)
-		n.dial = dial{line: &n.wall}
+		n.dial = n.wall.dial()
 		n.serves = sc.server(i)
 		clear(n.locks)
 		clear(n.setBy)
