@@ -98,8 +98,8 @@ func Exponential(u uint64, mean int64) int64 {
 	if mean <= 0 {
 		return 0
 	}
-	ln, _ := bits.Mul64(minusLog2(u)<<16, ln2) // a logarithm is below 2⁴⁷
-	hi, lo := bits.Mul64(uint64(mean), ln>>16)
+	ln, _ := bits.Mul64(minusLog2(u), ln2)
+	hi, lo := bits.Mul64(uint64(mean), ln)
 	return shifted(hi, lo, fraction)
 }
 

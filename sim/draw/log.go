@@ -70,11 +70,11 @@ func log2(i uint64) (l uint64) {
 // minusLog2 is −log2(u/2⁶⁴); of 0 it is that of 1.
 func minusLog2(u uint64) uint64 {
 	u |= 1
-	zeros := bits.LeadingZeros64(u) & 63
-	at := u << zeros << 1 >> (64 - steps - rest) // without its leading 1
+	whole := 65 - bits.Len64(u)
+	at := bits.RotateLeft64(u, whole) >> (64 - steps - rest) // without its leading 1, which is now the last
 	i, part := at>>rest, at&(1<<rest-1)
 	low, high := log2Table[i], log2Table[i+1] // 2³¹ apart at most
-	return uint64(zeros+1)<<fraction - low - (high-low)*part>>rest
+	return uint64(whole)<<fraction - low - (high-low)*part>>rest
 }
 
 // exp2 is 2^(f/2^fraction), for f below 1.

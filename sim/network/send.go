@@ -43,7 +43,7 @@ const million = 1_000_000
 // path is one direction between a client and a node, with all that concerns it.
 type path struct {
 	*way
-	plain          bool      // nothing can happen to a message: it takes its delay
+	plain          int64     // until then nothing can happen to a message: it takes its delay
 	delays         draw.Walk // of messages
 	lossEnds       int64     // until then all is lost; this and slowEnds are all that a run changes
 	slowEnds       int64     // until then all is late
@@ -55,6 +55,7 @@ type path struct {
 type way struct {
 	law            law
 	min, mean, max int64 // max: of Pareto and Exponential, math.MaxInt64 for none
+	room           int64 // from min to max
 	longest        int64 // delay that the law can give
 	lossPPM        int64
 	lossFor        int64
@@ -107,8 +108,8 @@ func (n *Network) Reset(c Config, seed uint64, clients, nodes []string) {
 	for i := range uint64(len(clients)) {
 		for j := range uint64(len(nodes)) {
 			n.paths = append(n.paths,
-				path{way: request, plain: request.plain(), delays: draw.NewWalk(seed, draw.RequestDelay, i, j)},
-				path{way: reply, plain: reply.plain(), delays: draw.NewWalk(seed, draw.ReplyDelay, i, j)})
+				path{way: request, plain: n.plain(request), delays: draw.NewWalk(seed, draw.RequestDelay, i, j)},
+				path{way: reply, plain: n.plain(reply), delays: draw.NewWalk(seed, draw.ReplyDelay, i, j)})
 		}
 	}
 	n.resolvePaths(c.Paths, clients, nodes)
@@ -131,12 +132,18 @@ func newWay(p *Path) way {
 	if w.max == 0 && w.law != uniform {
 		w.max = math.MaxInt64
 	}
+	w.room = w.max - w.min
 	w.longest = max(w.delay(0), w.delay(math.MaxUint64))
 	return w
 }
 
-// plain says that by chance a message is neither lost nor late.
-func (w *way) plain() bool { return w.lossPPM == 0 && w.slowPPM == 0 }
+// plain is until when a path that goes this way is plain, if it has no cuts and rules.
+func (n *Network) plain(w *way) int64 {
+	if w.lossPPM > 0 || w.slowPPM > 0 {
+		return 0
+	}
+	return n.quiet
+}
 
 // bounded says that the longest delay is a bound, and not only all that the draws give.
 func (w *way) bounded() bool { return w.law != pareto || w.max < math.MaxInt64 }
@@ -153,7 +160,7 @@ func (n *Network) resolvePaths(own map[string]Path, clients, nodes []string) {
 			n.ways = append(n.ways, newWay(&c))
 			p := &n.paths[i]
 			p.way = &n.ways[len(n.ways)-1]
-			p.plain = p.way.plain()
+			p.plain = n.plain(p.way)
 		}
 	}
 }
@@ -195,7 +202,7 @@ func (n *Network) resolveCuts(cuts []Cut, clients, nodes []string) {
 			of := n.sides[j*machines : (j+1)*machines]
 			if of[from]&inFrom != 0 && of[to]&inTo != 0 || !c.OneWay && of[from]&inTo != 0 && of[to]&inFrom != 0 {
 				n.cuts = append(n.cuts, c.span(i%2 == 1))
-				p.plain = false
+				p.plain = 0
 			}
 		}
 		p.endCuts = int32(len(n.cuts))
@@ -237,7 +244,7 @@ func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 		for _, r := range rules {
 			if (r.From == "" || r.From == from) && (r.To == "" || r.To == to) {
 				n.rules = append(n.rules, rule{uint32(r.Nth), r.Drop, r.Twice, int64(r.Late)})
-				p.plain = false
+				p.plain = 0
 			}
 		}
 		p.endRule = int32(len(n.rules))
@@ -257,10 +264,15 @@ func (n *Network) Send(now int64, m Message) Fate {
 	if m.Reply {
 		i++
 	}
-	if p := &n.paths[i]; p.plain && now < n.quiet {
-		return Fate{At: later(now, p.delay(p.delays.Key(uint64(m.Nth))))}
+	p := &n.paths[i]
+	if now >= p.plain {
+		return n.fate(now, m, i)
 	}
-	return n.fate(now, m, i)
+	u := p.delays.Key(uint64(m.Nth))
+	if p.law == exponential { // as most are: without another call
+		return Fate{At: later(now, p.exponential(u))}
+	}
+	return Fate{At: later(now, p.delay(u))}
 }
 
 // fate is what becomes of m on path i, where anything may happen.
@@ -331,11 +343,15 @@ func (w *way) delay(u uint64) int64 {
 	case uniform:
 		return draw.Between(u, w.min, w.max)
 	case exponential:
-		return min(later(w.min, draw.Exponential(u, w.mean)), w.max)
+		return w.exponential(u)
 	case pareto:
 		return min(draw.Pareto(u, w.min), w.max)
 	}
 	return w.min
+}
+
+func (w *way) exponential(u uint64) int64 {
+	return w.min + min(draw.Exponential(u, w.mean), w.room)
 }
 
 // LongestDelay bounds how long a message can be on its way, a copy included, in

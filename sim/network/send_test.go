@@ -63,6 +63,21 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestLossOfOnePath: a path of its own loses what others do not, and the other way about.
+func TestLossOfOnePath(t *testing.T) {
+	t.Parallel()
+	all := Path{LossPPM: 1_000_000}
+	n := made(t, Config{Reply: all, Paths: map[string]Path{"c1>B": all, "B>c1": {}}}, 1)
+	for _, node := range []int{nodeA, nodeB} {
+		for _, reply := range []bool{false, true} {
+			want := Fate{Lost: reply == (node == nodeA)}
+			if got := n.Send(0, Message{Client: c1, Node: node, Reply: reply}); got != want {
+				t.Errorf("node %d, reply %v: %+v, want %+v", node, reply, got, want)
+			}
+		}
+	}
+}
+
 func TestCuts(t *testing.T) {
 	t.Parallel()
 	const arrives, lost, refused = "arrives", "lost", "refused"
