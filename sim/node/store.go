@@ -6,6 +6,7 @@ package node
 import (
 	"errors"
 	"math"
+	"time"
 
 	"driftlock/redlock"
 )
@@ -73,13 +74,12 @@ func (s *store) Reset(c Config) {
 	clear(s.numbers)
 }
 
-func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64) {
+func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
 	s.now = max(s.now, at)
-	ms := millisecond(wall)
-	if req.Op != redlock.OpRelease && req.TTL.Milliseconds() < 1 {
+	if req.Op != redlock.OpRelease && req.TTL < time.Millisecond {
 		return redlock.Reply{Status: redlock.Failed, Err: errExpire}, 0
 	}
-	k := s.find(req.Key)
+	ms, k := millisecond(wall), s.find(req.Key)
 	if k != nil && k.set && s.over(k.when, ms) {
 		s.clear(k) // who comes across an expired key deletes it
 	}
@@ -94,11 +94,10 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, w
 	default:
 		a = s.raw(k, ms, req)
 	}
-	reply = redlock.Reply{Status: a.status, Fence: a.fence}
 	if a.status == redlock.Failed {
-		reply.Err = errOp
+		return redlock.Reply{Status: a.status, Err: errOp}, a.when
 	}
-	return reply, a.when
+	return redlock.Reply{Status: a.status, Fence: a.fence}, a.when
 }
 
 // answer is what Do returns, in few words.
@@ -115,12 +114,14 @@ func (s *store) acquire(k *slot, ms int64, req *redlock.Request) answer {
 	if k == nil {
 		k = s.add(req.Key)
 	}
-	switch {
-	case k.set && k.owner == req.Owner:
-		return k.fenced(redlock.Ours, req)
-	case k.set:
-		return k.fenced(redlock.Others, req)
-	case req.Fence > 0 && req.Fence <= k.fence:
+	if k.set {
+		status := redlock.Others
+		if k.owner == req.Owner {
+			status = redlock.Ours
+		}
+		return k.fenced(status, req)
+	}
+	if req.Fence > 0 && req.Fence <= k.fence {
 		return answer{redlock.Gone, k.fence, 0}
 	}
 	s.note(k)
@@ -185,11 +186,10 @@ func (s *store) over(when, ms int64) bool {
 
 // millisecond is the whole millisecond of a reading in nanoseconds, rounded down.
 func millisecond(wall int64) int64 {
-	ms := wall / 1e6
-	if wall%1e6 < 0 {
-		ms--
+	if wall < 0 {
+		return (wall+1)/1e6 - 1
 	}
-	return ms
+	return int64(uint64(wall) / 1e6)
 }
 
 // Evict drops key. What the node has for a fence number is no key with a TTL and
@@ -254,8 +254,9 @@ func (s *store) find(key string) *slot {
 		}
 		return nil
 	}
-	for i := range s.slots {
-		if k := &s.slots[i]; k.key == key {
+	slots := s.slots
+	for i := range slots {
+		if k := &slots[i]; k.key == key {
 			return k
 		}
 	}
