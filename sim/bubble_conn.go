@@ -377,9 +377,9 @@ func (w *world) sendBytes(s send) {
 	case LostOnWay:
 		w.recycle(m)
 	case RefusedByHost:
-		w.push(fate.At, evRefused, c.id, n, m.id, 0)
+		w.post(fate.At, evRefused, m)
 	default:
-		w.push(arrives, evArrive, c.id, n, m.id, 0)
+		w.post(arrives, evArrive, m)
 	}
 }
 

@@ -123,16 +123,26 @@ func (h *History) place(slots int) {
 	}
 }
 
-// next makes room for an event, which its caller fills in, all of it, and then seals.
-func (h *History) next() *Event {
+// add takes in an event.
+func (h *History) add(e *Event) {
 	if n := len(h.events); n < h.room {
 		h.events = h.events[:n+1]
-		return &h.events[n]
+		h.events[n] = *e
+		h.hash.event(e)
+		return
 	}
-	return h.grow()
+	to := h.grow()
+	*to = *e
+	if h.closed {
+		return
+	}
+	h.hash.event(e)
+	if len(h.events) == h.stop {
+		Stopped(h, h.stop, *e)
+	}
 }
 
-// grow is next where no room is left: it makes more. What is not to become history
+// grow makes room for an event where none is left. What is not to become history
 // gets room of its own.
 func (h *History) grow() *Event {
 	if h.closed || h.most > 0 && len(h.events) == h.most {
@@ -158,23 +168,6 @@ func (h *History) close() { h.closed, h.room = true, 0 }
 // fill ends it because it is too long.
 func (h *History) fill() { h.full, h.room = true, 0 }
 
-// seal takes an event into the hash.
-func (h *History) seal(e *Event) {
-	if h.closed {
-		return
-	}
-	h.hash.event(e)
-	if len(h.events) == h.stop {
-		Stopped(h, h.stop, *e)
-	}
-}
-
-func (h *History) add(e *Event) {
-	to := h.next()
-	*to = *e
-	h.seal(to)
-}
-
 // hasher folds words one by one. Folding is a bijection of the sum for a given
 // word and of the word for a given sum, so histories that differ in one word
 // never have the same hash.
@@ -184,18 +177,14 @@ func (h *hasher) word(v uint64) { h.sum = fold(h.sum, v) }
 
 func fold(sum, v uint64) uint64 { return bits.RotateLeft64(sum^v, 29) * 0x9fb21c651e98df25 }
 
+// event takes in the words of an event.
 func (h *hasher) event(e *Event) {
-	h.six(e.At, e.Local, e.Value, what(e.Kind, e.Op, e.Status, e.Client, e.Node, e.Proc), pair(int32(e.Nth), e.Key), pair(int32(e.Owner), e.Note))
-}
-
-// six takes in the words of an event.
-func (h *hasher) six(at, local, value int64, what, which, whose uint64) {
-	sum := fold(h.sum, uint64(at))
-	sum = fold(sum, uint64(local))
-	sum = fold(sum, uint64(value))
-	sum = fold(sum, what)
-	sum = fold(sum, which)
-	h.sum = fold(sum, whose)
+	sum := fold(h.sum, uint64(e.At))
+	sum = fold(sum, uint64(e.Local))
+	sum = fold(sum, uint64(e.Value))
+	sum = fold(sum, what(e.Kind, e.Op, e.Status, e.Client, e.Node, e.Proc))
+	sum = fold(sum, pair(int32(e.Nth), e.Key))
+	h.sum = fold(sum, pair(int32(e.Owner), e.Note))
 }
 
 // what is the word of an event that says what happened, and where. A client's number

@@ -7,6 +7,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
+	"driftlock/sim/queue"
 )
 
 // The way of a message: a batch of requests goes to its node, is carried out there
@@ -16,6 +17,7 @@ import (
 type message struct {
 	id           int32 // in world.msgs
 	client, node int
+	rank         uint64 // of client and node
 	lane         *lane
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
@@ -34,6 +36,7 @@ type part struct {
 	req        *redlock.Request
 	key, owner Text
 	at         int32 // its place in the batch
+	op         redlock.Op
 }
 
 // errRefused is what a client hears from a connection that is not taken.
@@ -48,7 +51,7 @@ func (w *world) newMessage(c *client, n int) *message {
 	k := len(w.unused) - 1
 	m := w.unused[k]
 	w.unused = w.unused[:k]
-	m.client, m.node, m.lane = c.id, n, &c.lanes[n]
+	m.client, m.node, m.rank, m.lane = c.id, n, queue.Rank(0, c.id, n, 0), &c.lanes[n]
 	return m
 }
 
@@ -90,9 +93,9 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 	case fate.Lost:
 		w.recycle(m)
 	case fate.Refused:
-		w.push(fate.At, evRefused, c.id, n, m.id, 0)
+		w.post(fate.At, evRefused, m)
 	default:
-		w.push(fate.At, evArrive, c.id, n, m.id, 0)
+		w.post(fate.At, evArrive, m)
 		if fate.Again != 0 {
 			w.double(m, fate.Again)
 		}
@@ -111,7 +114,7 @@ func (w *world) double(m *message, at int64) {
 	for i := range t.parts {
 		t.parts[i].req = &t.copies[i]
 	}
-	w.push(at, evArrive, t.client, t.node, t.id, 0)
+	w.post(at, evArrive, t)
 }
 
 // fill takes in the requests. A node executes those of one owner in their order;
@@ -123,7 +126,7 @@ func (m *message) fill(w *world, reqs []*redlock.Request) {
 		if r != w.last {
 			w.last, w.lastKey, w.lastOwner = r, w.history.text(r.Key), w.history.text(r.Owner)
 		}
-		m.parts = append(m.parts, part{r, w.lastKey, w.lastOwner, int32(i)})
+		m.parts = append(m.parts, part{r, w.lastKey, w.lastOwner, int32(i), r.Op})
 	}
 	if len(reqs) > 1 {
 		slices.SortStableFunc(m.parts, func(a, b part) int { return strings.Compare(a.req.Owner, b.req.Owner) })
@@ -141,10 +144,7 @@ func (w *world) arrive(m *message) {
 		w.serve(m)
 		return
 	}
-	m.replies = m.replies[:0]
-	for range m.parts {
-		m.replies = append(m.replies, redlock.Reply{})
-	}
+	m.replies = slices.Grow(m.replies[:0], len(m.parts))[:len(m.parts)]
 	local := n.dial.at(w.now)
 	for i := range m.parts {
 		x := &m.parts[i]
@@ -173,7 +173,7 @@ func (w *world) keptOut(m *message, n *server) bool {
 		return false
 	}
 	if goes = n.crashes(w.now, goes); goes != never {
-		w.push(goes, evArrive, m.client, m.node, m.id, 0)
+		w.post(goes, evArrive, m)
 	}
 	return true
 }
@@ -192,7 +192,7 @@ func (w *world) turnAway(m *message, refuse bool) {
 		w.recycle(m)
 		return
 	}
-	w.push(e.Value, evRefused, m.client, m.node, m.id, 0)
+	w.post(e.Value, evRefused, m)
 }
 
 // reply is the fate of what goes back.
@@ -208,7 +208,7 @@ func (w *world) answer(m *message, arrives int64) {
 		w.recycle(m)
 		return
 	}
-	w.push(arrives, evReply, m.client, m.node, m.id, 0)
+	w.post(arrives, evReply, m)
 }
 
 // awaited says that somebody still waits for the answer to a message.

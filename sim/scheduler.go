@@ -137,7 +137,7 @@ func (w *world) loop(ping func()) {
 		if n&63 == 0 {
 			ping()
 		}
-		if q := &w.queue; q.Len() == 0 || q.First().At > until {
+		if w.queue.Next() > until {
 			if w.over {
 				return
 			}
@@ -147,7 +147,7 @@ func (w *world) loop(ping func()) {
 			until = last
 			continue
 		}
-		if w.step() {
+		if w.deliver() {
 			w.runReady()
 		}
 	}

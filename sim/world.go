@@ -156,6 +156,12 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 	w.queue.Push(queue.Event{At: max(at, w.now), Rank: queue.Rank(k, client, node, w.seq), A: a, B: b})
 }
 
+// post queues what happens to a message next.
+func (w *world) post(at int64, k kind, m *message) {
+	w.seq++
+	w.queue.Push(queue.Event{At: max(at, w.now), Rank: m.rank | queue.Rank(k, 0, 0, w.seq), A: m.id})
+}
+
 // note adds to the history an event of a client (or -1) and a node (or -1).
 func (w *world) note(e *Event) {
 	switch {
@@ -173,9 +179,7 @@ func (w *world) note(e *Event) {
 func (w *world) add(e *Event) {
 	e.At = w.now
 	h := &w.history
-	to := h.next()
-	*to = *e
-	h.seal(to)
+	h.add(e)
 	if r := w.cur; h.full && r != nil && !r.killed {
 		r.park(context.Background(), never, nil)
 	}
@@ -184,49 +188,35 @@ func (w *world) add(e *Event) {
 // tell adds to the history what happened to a message, or to a part of it. There are
 // many of these: it is add, done by hand.
 func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.Status, value, local int64) {
-	h, client, at, op := &w.history, int16(m.client), int16(node), x.req.Op
+	h, now, client, at := &w.history, w.now, int16(m.client), int16(node)
 	n := len(h.events)
 	if n >= h.room {
-		w.add(&Event{Local: local, Value: value, Kind: k, Op: op, Status: status, Client: client, Node: at, Proc: -1, Nth: m.nth, Key: x.key, Owner: x.owner})
+		w.add(&Event{Local: local, Value: value, Kind: k, Op: x.op, Status: status, Client: client, Node: at, Proc: -1, Nth: m.nth, Key: x.key, Owner: x.owner})
 		return
 	}
 	h.events = h.events[:n+1]
 	e := &h.events[n]
-	e.At, e.Local, e.Value = w.now, local, value
-	e.Kind, e.Op, e.Status = k, op, status
+	e.At, e.Local, e.Value = now, local, value
+	e.Kind, e.Op, e.Status = k, x.op, status
 	e.Client, e.Node, e.Proc, e.Nth = client, at, -1, m.nth
 	e.Key, e.Owner, e.Note = x.key, x.owner, 0
-	h.hash.six(w.now, local, value, what(k, op, status, client, at, -1), pair(int32(m.nth), x.key), pair(int32(x.owner), 0))
+	sum := fold(h.hash.sum, uint64(now))
+	sum = fold(sum, uint64(local))
+	sum = fold(sum, uint64(value))
+	sum = fold(sum, what(k, x.op, status, client, at, -1))
+	sum = fold(sum, pair(int32(m.nth), x.key))
+	h.hash.sum = fold(sum, pair(int32(x.owner), 0))
 }
 
 // all is what tell is told of a message as a whole.
-var all = part{req: new(redlock.Request)}
+var all part
 
-// step delivers what comes next and says whether that could have woken anybody.
-// Timers of one client that tie come together: that one was set first is no
+// deliver takes one event from the queue, and says whether that could have woken
+// anybody. Timers of one client that tie come together: that one was set first is no
 // order, when two strands of code raced to set them.
-func (w *world) step() bool {
-	tie := w.queue.First().Rank >> 48
-	wakes := w.deliver()
-	if k := kind(tie >> 8); k == evTimer || k == evWake {
-		for !w.history.full && w.queue.Len() > 0 && w.queue.First().At == w.now && w.queue.First().Rank>>48 == tie {
-			wakes = w.deliver() || wakes
-		}
-	}
-	return wakes
-}
-
-// deliver takes one event from the queue.
 func (w *world) deliver() (wakes bool) {
-	w.effort.Events++
-	w.effort.depths += w.queue.Len()
+	w.count()
 	e := w.queue.Pop()
-	if w.still++; e.At > w.now {
-		w.still = 0
-	} else if w.still > w.history.most { // timers that set each other are no events of the history
-		w.history.fill()
-	}
-	w.now = e.At
 	switch e.Kind() {
 	case evArrive:
 		w.arrive(w.msgs[e.A])
@@ -253,14 +243,37 @@ func (w *world) deliver() (wakes bool) {
 		c.giveUp(int(e.A))
 	case evStart:
 		w.start(c.procs[e.A])
-	case evTimer:
-		w.fire(e)
-	case evWake:
-		w.wake(e)
+	case evTimer, evWake:
+		w.rings(e)
+		for w.queue.Next() == w.now && w.queue.First().Rank>>48 == e.Rank>>48 && !w.history.full {
+			w.count()
+			w.rings(w.queue.Pop())
+		}
 	case evPoll:
 		w.poll(c)
 	}
 	return true
+}
+
+// count is told of the event that is taken next, at whose time the world arrives.
+func (w *world) count() {
+	w.effort.Events++
+	w.effort.depths += w.queue.Len()
+	at := w.queue.Next()
+	if w.still++; at > w.now {
+		w.still = 0
+	} else if w.still > w.history.most { // timers that set each other are no events of the history
+		w.history.fill()
+	}
+	w.now = at
+}
+
+func (w *world) rings(e queue.Event) {
+	if e.Kind() == evTimer {
+		w.fire(e)
+	} else {
+		w.wake(e)
+	}
 }
 
 // passes says that an event passes its client by, which is dead or stands still. In

@@ -1,6 +1,8 @@
 // Package queue holds what is going to happen in a run, the next first.
 package queue
 
+import "math"
+
 // An Event is something that is going to happen. It is a value: A and B index
 // tables of its owner.
 //
@@ -51,6 +53,14 @@ func (q *Queue) Len() int { return len(q.near) + len(q.far) }
 
 // Reset empties the queue and keeps its memory.
 func (q *Queue) Reset() { q.near, q.far = q.near[:0], q.far[:0] }
+
+// Next is the time of the event that Pop would return; beyond any if there is none.
+func (q *Queue) Next() int64 {
+	if n := len(q.near); n > 0 {
+		return q.near[n-1].At
+	}
+	return math.MaxInt64
+}
 
 // First is the event that Pop would return. There must be one. It is good until
 // the next Push or Pop.
