@@ -82,8 +82,11 @@ func (c *client) Close() error { return nil }
 
 // Broadcast is redlock.Transport's. It parks the process that runs.
 func (c *client) Broadcast(ctx context.Context, req redlock.Request, timeout time.Duration) iter.Seq[redlock.Reply] {
-	return c.broadcast(ctx, req, timeout, 1<<len(c.lanes)-1, false)
+	return c.broadcast(ctx, req, timeout, c.all(), false)
 }
+
+// all has the bit of each node.
+func (c *client) all() uint64 { return 1<<len(c.lanes) - 1 }
 
 // broadcast asks the nodes whose bit is set, in their lanes or loose.
 func (c *client) broadcast(ctx context.Context, req redlock.Request, timeout time.Duration, which uint64, loose bool) iter.Seq[redlock.Reply] {
@@ -143,17 +146,17 @@ func (x *call) send() (due int64) {
 		p.ttl.Store(int64(req.TTL)) // for which Holds then stands
 	}
 	due = c.when(later(now, x.wait))
-	for i := range c.lanes {
-		switch l := &c.lanes[i]; {
-		case x.which>>i&1 == 0:
-		case x.loose:
+	for left := x.which; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(left)
+		if x.loose {
 			w.sendLoose(c, i, req, x)
-		default:
-			l.Push(time.Duration(now), req, x.wait, x)
-			if !l.dirty {
-				l.dirty = true
-				w.dirty = append(w.dirty, l)
-			}
+			continue
+		}
+		l := &c.lanes[i]
+		l.Push(time.Duration(now), req, x.wait, x)
+		if !l.dirty {
+			l.dirty = true
+			w.dirty = append(w.dirty, l)
 		}
 	}
 	return due
@@ -176,7 +179,7 @@ func (x *call) ended(over bool) error {
 // To is a way to the nodes whose bit is set. Loose, each request has a connection
 // of its own, as with a client library that keeps a pool of them: one request may
 // overtake another, and each is answered or lost by itself.
-func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which, loose} }
+func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which & c.all(), loose} }
 
 // way is some of the client's ways to its nodes.
 type way struct {

@@ -10,17 +10,17 @@ import (
 // client is one client machine: its clock, and its connections to the nodes.
 // It is the clock and the transport of the code that runs on it.
 type client struct {
-	machine
 	w      *world
 	id     int
 	conf   *Client
-	clock  *line // that its code reads
-	dial   dial  // the same, as the world reads it
+	dial   dial  // its clock, as the world reads it
+	clock  *line // the same, as its code asks it
 	lanes  []lane
 	sent   []uint32 // messages to each node so far
 	setups []uint32 // of connections: those that set one up
 	procs  []*Process
 	dead   bool
+	machine
 }
 
 // lane is the client's one connection to a node.

@@ -16,17 +16,19 @@ import (
 // message is one batch of requests on its way to a node and back.
 type message struct {
 	id           int32 // in world.msgs
+	nth          uint32
+	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
 	client, node int
 	rank         uint64 // of client and node
 	lane         *lane
-	nth          uint32
-	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
+	to           *call  // who waits for the reply to a loose one; nil: its lane does
 	conn         *conn  // over which it came: then there are bytes, and no requests
-	data         []byte
-	done         []Event // what of it was asked of a lock's keys
-	to           *call   // who waits for the reply to a loose one; nil: its lane does
-	parts        []part  // in the order in which the node executes them
+	parts        []part // in the order in which the node executes them
 	replies      []redlock.Reply
+	onePart      [1]part // most messages have one: it is at hand
+	oneReply     [1]redlock.Reply
+	data         []byte
+	done         []Event           // what of it was asked of a lock's keys
 	copies       []redlock.Request // those of a second copy
 }
 
@@ -45,8 +47,9 @@ var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 // newMessage returns a message that is free to use, to be sent by a client to a node.
 func (w *world) newMessage(c *client, n int) *message {
 	if len(w.unused) == 0 {
-		w.unused = append(w.unused, &message{id: int32(len(w.msgs))})
-		w.msgs = append(w.msgs, w.unused[0])
+		m := &message{id: int32(len(w.msgs))}
+		m.parts, m.replies = m.onePart[:0], m.oneReply[:0]
+		w.unused, w.msgs = append(w.unused, m), append(w.msgs, m)
 	}
 	k := len(w.unused) - 1
 	m := w.unused[k]

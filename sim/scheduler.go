@@ -147,7 +147,7 @@ func (w *world) loop(ping func()) {
 			until = last
 			continue
 		}
-		if w.deliver() {
+		if w.deliver() && w.busy() {
 			w.runReady()
 		}
 	}
@@ -271,6 +271,9 @@ func (w *world) list(r *routine) {
 		w.ready = append(w.ready, r)
 	}
 }
+
+// busy says whether runReady could find anything to do.
+func (w *world) busy() bool { return len(w.ready) > 0 || len(w.dirty) > 0 || w.ran || w.pauses }
 
 // runReady resumes whom the last event woke, and whom those woke by ending a
 // context. Then what they asked for goes out: a batch holds all of one step.

@@ -30,10 +30,10 @@ const (
 
 // server is one node of a scenario: a machine with a store.
 type server struct {
-	machine
+	serves int // the number of the node that requests to this one reach: its own, unless it is an alias
 	node.Store
-	dial   dial // its wall clock
-	serves int  // the number of the node that requests to this one reach: its own, unless it is an alias
+	dial dial // its wall clock
+	machine
 
 	// Of keys that are reached over connections: whether a lock's, and who has set them.
 	locks map[string]bool

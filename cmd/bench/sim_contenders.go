@@ -65,11 +65,12 @@ func openBareLoop(*testing.T) (simRunner, error) {
 
 func (b *bareLoop) close() {}
 
-// push queues an event after a delay that is drawn, as the network's are.
+// push queues an event after a delay that is drawn as those of the workload's network
+// are.
 func (b *bareLoop) push(now int64) {
 	b.seq++
 	u := draw.Key(1, draw.RequestDelay, 1, 1, b.seq)
-	b.queue.Push(queue.Event{At: now + draw.Between(u, 200_000, 1_000_000), Rank: queue.Rank(1, 1, 1, b.seq)})
+	b.queue.Push(queue.Event{At: now + 200_000 + draw.Exponential(u, 300_000), Rank: queue.Rank(1, 1, 1, b.seq)})
 }
 
 func (b *bareLoop) seed(uint64) (int, error) {
