@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math/bits"
+	"slices"
 	"time"
 
 	"driftlock/redlock"
@@ -40,7 +41,10 @@ func (x *call) Receive(r redlock.Reply) {
 		x.free()
 		return
 	}
-	x.got = append(x.got, r)
+	n := len(x.got)
+	x.got = x.got[:n+1] // begin has made room
+	g := &x.got[n]
+	g.Node, g.Status, g.Fence, g.Err = r.Node, r.Status, r.Fence, r.Err
 	if x.r.call == x && len(x.got) >= x.wakes {
 		x.w.list(x.r)
 	}
@@ -69,6 +73,7 @@ func (w *world) newCall() (x *call) {
 // wake it first, as with redlock's own transport.
 func (x *call) begin(r *routine, want int) {
 	x.r, x.want, x.wakes, x.left, x.owed = r, want, (want+1)/2, false, false
+	x.got = slices.Grow(x.got[:0], want)
 }
 
 // Len is the number of nodes.
@@ -179,7 +184,9 @@ func (x *call) ended(over bool) error {
 // To is a way to the nodes whose bit is set. Loose, each request has a connection
 // of its own, as with a client library that keeps a pool of them: one request may
 // overtake another, and each is answered or lost by itself.
-func (c *client) To(which uint64, loose bool) redlock.Transport { return way{c, which & c.all(), loose} }
+func (c *client) To(which uint64, loose bool) redlock.Transport {
+	return way{c, which & c.all(), loose}
+}
 
 // way is some of the client's ways to its nodes.
 type way struct {

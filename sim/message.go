@@ -124,12 +124,13 @@ func (w *world) double(m *message, at int64) {
 // between owners there is none, so that of their values is taken: it does not hang
 // on which strand asked first.
 func (m *message) fill(w *world, reqs []*redlock.Request) {
-	m.parts = m.parts[:0]
+	m.parts = slices.Grow(m.parts[:0], len(reqs))[:len(reqs)]
 	for i, r := range reqs {
 		if r != w.last {
 			w.last, w.lastKey, w.lastOwner = r, w.history.text(r.Key), w.history.text(r.Owner)
 		}
-		m.parts = append(m.parts, part{r, w.lastKey, w.lastOwner, int32(i), r.Op})
+		x := &m.parts[i]
+		x.req, x.key, x.owner, x.at, x.op = r, w.lastKey, w.lastOwner, int32(i), r.Op
 	}
 	if len(reqs) > 1 {
 		slices.SortStableFunc(m.parts, func(a, b part) int { return strings.Compare(a.req.Owner, b.req.Owner) })
