@@ -132,7 +132,14 @@ func (l *Lane) Take(now time.Duration) []*Request {
 		l.line = slices.Insert(l.line, 0, l.owed[:l.debts]...)
 		l.owed = cut(l.owed, 0, l.debts)
 	}
-	l.board(&l.line, now, batchMax)
+	for n := len(l.reqs); n < len(l.line) && n < batchMax; n++ {
+		it := &l.line[n]
+		if it.until <= now || len(l.unsent) > 0 { // it may have to be left out
+			l.board(&l.line, now, batchMax)
+			break
+		}
+		l.reqs = append(l.reqs, it.req)
+	}
 	l.out, l.again = len(l.reqs), false
 	if l.out == 0 {
 		return nil
@@ -173,40 +180,54 @@ func (l *Lane) Settle(replies []Reply) {
 	if l.out == 0 {
 		return
 	}
-	answered, last := false, error(nil)
-	for i := range l.out {
+	silent := 0
+	for i := range l.line[:l.out] {
+		it := &l.line[i]
 		if i >= len(replies) || replies[i].Status == Failed {
-			last = l.failed(i, replies)
-			answered = answered || !errors.Is(last, ErrNoAnswer) && !errors.Is(last, ErrUnsent)
+			if why := l.failed(i, replies); errors.Is(why, ErrNoAnswer) || errors.Is(why, ErrUnsent) {
+				silent++
+			}
 			continue
 		}
-		answered = true
 		if i < l.debts { // the node is back: the rest may follow
 			l.again = true
 		}
-		it, status, fence := &l.line[i], replies[i].Status, replies[i].Fence
+		status, fence := replies[i].Status, replies[i].Fence
 		if it.req.Op == OpRelease && l.neverSent(it.req) { // its acquire, earlier in the same batch
 			status, fence = Gone, 0
 		}
-		l.tell(it.to, Reply{Status: status, Fence: fence})
+		if it.to != nil {
+			it.to.Receive(Reply{Node: l.Node, Status: status, Fence: fence})
+		}
 	}
-	if !answered {
-		l.failQueue(last)
+	if silent == l.out {
+		l.failQueue(cause(replies, l.out-1))
 	}
-	l.line, l.out = cut(l.line, 0, l.out), 0
+	if l.out < len(l.line) {
+		l.line = cut(l.line, 0, l.out)
+	} else { // as a rule nothing waits behind
+		wipe(l.line)
+		l.line = l.line[:0]
+	}
+	l.out = 0
 	wipe(l.reqs)
+}
+
+// cause is why the i-th request of the batch failed.
+func cause(replies []Reply, i int) error {
+	if i < len(replies) && replies[i].Err != nil {
+		return replies[i].Err
+	}
+	return ErrNoAnswer
 }
 
 // failed sees to the i-th request of the batch, which failed, and returns why.
 func (l *Lane) failed(i int, replies []Reply) error {
-	it, r := &l.line[i], Reply{}
+	it, r, why := &l.line[i], Reply{}, cause(replies, i)
 	if i < len(replies) {
 		r = replies[i]
 	}
-	if r.Err == nil {
-		r.Err = ErrNoAnswer
-	}
-	why := r.Err
+	r.Err = why
 	switch it.req.Op {
 	case OpAcquire:
 		if errors.Is(why, ErrUnsent) {

@@ -26,11 +26,12 @@ func quorum(n int) int { return n/2 + 1 }
 
 // count takes one answer, and returns the node's failure if it is one. What a
 // node says twice, and an answer that means nothing here, do not count.
-func (v *tally) count(r Reply) *NodeError {
-	if r.Node < 0 || r.Node >= v.lock.n || v.heard>>r.Node&1 == 1 {
+func (v *tally) count(r *Reply) *NodeError {
+	node := uint64(1) << uint(r.Node)
+	if r.Node < 0 || r.Node >= v.lock.n || v.heard&node != 0 {
 		return nil
 	}
-	v.heard |= 1 << r.Node
+	v.heard |= node
 	v.highest = max(v.highest, r.Fence)
 	if r.Status == Failed || r.Status > Ours || r.Status == Ours && v.op != OpAcquire {
 		return v.fail(r)
@@ -40,7 +41,7 @@ func (v *tally) count(r Reply) *NodeError {
 }
 
 // fail counts an answer that is none.
-func (v *tally) fail(r Reply) *NodeError {
+func (v *tally) fail(r *Reply) *NodeError {
 	v.by[Failed]++
 	err := r.Err
 	switch {
