@@ -107,11 +107,13 @@ type core struct {
 	closed    atomic.Bool
 	hints     *fenceHints // nil without fencing
 	idle      atomic.Pointer[poll]
+	first     poll // the first that was idle
 }
 
 // over gives the lock its transport.
 func (l *core) over(t Transport) error {
 	l.transport, l.n = t, t.Len()
+	l.idle.Store(l.first.begin())
 	if l.fencing {
 		l.hints = new(fenceHints)
 	}
@@ -169,7 +171,7 @@ func (l *core) running(op Op, key string) error {
 func (l *core) ask(ctx context.Context, req Request, timeout time.Duration, enough func(*tally) bool) tally {
 	p := l.idle.Swap(nil)
 	if p == nil {
-		p = newPoll()
+		p = new(poll).begin()
 	}
 	p.tally, p.ctx, p.key, p.enough = tally{op: req.Op, lock: l}, ctx, req.Key, enough
 	l.transport.Broadcast(ctx, req, timeout)(p.hear) // a range would allocate each time
@@ -188,13 +190,13 @@ type poll struct {
 	hear   func(Reply) bool  // counts an answer, and says whether it wants more
 }
 
-func newPoll() *poll {
-	p := new(poll)
+// begin makes p ready for its first use.
+func (p *poll) begin() *poll {
 	p.hear = func(r Reply) bool {
 		if p.enough == nil { // the answer could be taken for one to the next request
 			panic("redlock: a transport goes on after the loop over its replies has ended")
 		}
-		if e := p.count(r); e != nil && p.ctx.Err() == nil {
+		if e := p.count(&r); e != nil && p.ctx.Err() == nil {
 			p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
 		}
 		if p.enough(&p.tally) {

@@ -27,13 +27,7 @@ func (m mute) Acquire(ctx context.Context, key string, ttl time.Duration) (redlo
 	return redlock.ParseToken(t.String())
 }
 
-func redlocked(p *Process) redlock.Locker {
-	l, err := redlock.Over(p.Transport(), append(p.c.w.sc.Lock.options(), redlock.WithClock(p.Clock()), redlock.WithRand(p.stream.Next))...)
-	if err != nil {
-		panic(err)
-	}
-	return l
-}
+func redlocked(p *Process) redlock.Locker { return p.locker(nil) }
 
 // quiet is a world of one client without delays.
 func quiet() Scenario {

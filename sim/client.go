@@ -30,9 +30,9 @@ type lane struct {
 	gen   uint32 // of the batch that is out
 	out   bool   // there is one:
 	sent  int64  // true time at which it was sent
-	until int64  // reading of the client's clock at which the connection gives it up
+	read  int64  // what the client's clock said then
 	alarm alarm
-	armed int64 // the reading for which the alarm was set
+	armed int64 // read of the batch for which the alarm was set
 	dirty bool
 	batch *batch // in a bubble
 }
@@ -75,15 +75,15 @@ func (l *lane) settle(replies []redlock.Reply) {
 		return
 	}
 	l.Settle(replies)
-	l.pump()
+	if l.Ready() {
+		l.pump()
+	}
 }
 
 // pump sends all that waits as one batch.
 func (l *lane) pump() {
-	if l.Ready() {
-		if reqs := l.Take(time.Duration(l.c.local())); reqs != nil {
-			l.carry(reqs)
-		}
+	if reqs := l.Take(time.Duration(l.c.local())); reqs != nil {
+		l.carry(reqs)
 	}
 }
 
@@ -92,17 +92,20 @@ func (l *lane) carry(reqs []*redlock.Request) {
 	c, w := l.c, l.c.w
 	w.out++
 	w.send(c, l.Node, reqs, l.gen, nil)
-	l.out, l.sent, l.until = true, w.now, later(c.local(), w.giveUp())
-	if l.alarm.at == 0 || l.until < l.armed { // else it comes early enough
+	l.out, l.sent, l.read = true, w.now, c.local()
+	if l.alarm.at == 0 || l.read < l.armed { // else it comes early enough
 		l.setAlarm()
 	}
 }
 
-// due is the true time at which the connection gives up the batch that is out.
-func (l *lane) due() int64 { return max(1, l.c.clock.reach(l.sent, l.until)) }
+// due is the true time at which the connection gives up the batch that is out. It is
+// worked out only when the alarm needs it.
+func (l *lane) due() int64 {
+	return max(1, l.c.clock.reach(l.sent, later(l.read, l.c.w.giveUp())))
+}
 
 func (l *lane) setAlarm() {
-	l.armed = l.until
+	l.armed = l.read
 	l.alarm.set(l.c.w, l.due(), evGiveUp, l.c.id, l.Node, int32(l.Node))
 }
 

@@ -29,17 +29,39 @@ func (p *Process) Lock(opts ...redlock.Option) *Witness {
 
 // locker is the lock of the scenario.
 func (p *Process) locker(opts []redlock.Option) redlock.Locker {
-	if p.c.w.sc.Lock.Kind == kindFlawed {
+	s := &p.c.w.sc.Lock
+	if s.Kind == kindFlawed {
 		return p.flawed()
 	}
-	given := make([]redlock.Option, 0, 16) // as a rule there are no more
-	given = append(given, redlock.WithClock(p.Clock()), redlock.WithRand(p.rand))
-	given = append(given, p.c.w.lockOptions...)
-	l, err := redlock.Over(p.Transport(), append(given, opts...)...)
+	var fencing, outage redlock.Option
+	if s.Fencing {
+		fencing = redlock.WithFencing()
+	}
+	if s.Retry.Outage > 0 {
+		outage = redlock.WithOutageBudget(time.Duration(s.Retry.Outage))
+	}
+	l, err := redlock.Over(p.Transport(), // what is made here is on the stack: it does not outlive the call
+		redlock.WithClock(p.Clock()), redlock.WithRand(p.rand),
+		p.c.w.factor, p.c.w.retry, fencing, outage,
+		redlock.WithClockDriftBuffer(time.Duration(s.Buffer)),
+		redlock.WithNodeTimeout(time.Duration(s.NodeTimeout)),
+		redlock.WithMinValidity(time.Duration(s.MinValidity)),
+		together(opts))
 	if err != nil {
 		panic(fmt.Sprintf("sim: the lock of %s: %v", p.name, err))
 	}
 	return l
+}
+
+// together is opts as one option. What they set up has no name outside of redlock.
+func together[C any, O ~func(*C)](opts []O) O {
+	return func(c *C) {
+		for _, o := range opts {
+			if o != nil {
+				o(c)
+			}
+		}
+	}
 }
 
 // rand is the process's source of random numbers for its lock.
@@ -66,25 +88,10 @@ func (p *Process) flawed() *flawed.Lock {
 	return flawed.New(c)
 }
 
-// options are the lock's, from the scenario.
-func (l *Lock) options() []redlock.Option {
-	factor, _ := strconv.ParseFloat(l.Factor, 64) // Check has read it; the option takes it as the decimal that it is
-	var fencing redlock.Option
-	if l.Fencing {
-		fencing = redlock.WithFencing()
-	}
-	var outage redlock.Option
-	if l.Retry.Outage > 0 {
-		outage = redlock.WithOutageBudget(time.Duration(l.Retry.Outage))
-	}
-	return []redlock.Option{
-		fencing, outage,
-		redlock.WithClockDriftFactor(factor),
-		redlock.WithClockDriftBuffer(time.Duration(l.Buffer)),
-		redlock.WithNodeTimeout(time.Duration(l.NodeTimeout)),
-		redlock.WithMinValidity(time.Duration(l.MinValidity)),
-		redlock.WithRetry(l.Retry.policy()),
-	}
+// factor is the option that sets the lock's drift factor.
+func (l *Lock) factor() redlock.Option {
+	f, _ := strconv.ParseFloat(l.Factor, 64) // Check has read it; the option takes it as the decimal that it is
+	return redlock.WithClockDriftFactor(f)
 }
 
 // pauses are the shortest and the longest between two attempts: Min and Max, but a

@@ -60,9 +60,9 @@ type world struct {
 
 	newStore func(node.Config) node.Store
 
-	lockOptions []redlock.Option // of the scenario's lock
-	names       []string         // nodes, resources, clients
-	history     History
+	factor, retry redlock.Option // of the scenario's lock
+	names         []string       // nodes, resources, clients
+	history       History
 
 	last               *redlock.Request // the one that was sent last: it goes to several nodes
 	lastKey, lastOwner Text             // its texts
@@ -114,7 +114,7 @@ func (w *world) reset() {
 	}
 	w.writes, w.fences = w.writes[:0], append(w.fences[:0], make([]uint64, len(sc.Resources))...)
 	w.net.Reset(sc.Network, sc.Seed, w.names[places:], w.names[:places])
-	w.last, w.lockOptions = nil, sc.Lock.options()
+	w.last, w.factor, w.retry = nil, sc.Lock.factor(), redlock.WithRetry(sc.Lock.Retry.policy())
 	w.scheduler.reset()
 	for i, f := range sc.Faults {
 		w.pauses = w.pauses || f.Kind == "pause" || f.Kind == "suspend"
