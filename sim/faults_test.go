@@ -237,9 +237,10 @@ func TestClientFaults(t *testing.T) {
 	t.Parallel()
 	sleeps := func(p *Process) error { return p.Sleep(5 * time.Second) }
 	timer := func(p *Process) error {
+		ctx, cancel := context.WithCancelCause(p.Context())
 		ran := false
-		p.Clock().AfterFunc(5*time.Second, func() { ran = true; p.life.end() })
-		err := p.Sleep(time.Hour)
+		p.Clock().AfterFunc(5*time.Second, func() { ran = true; cancel(ErrEnded) })
+		err := clock.Sleep(ctx, p.Clock(), time.Hour)
 		if !ran {
 			return context.Canceled
 		}

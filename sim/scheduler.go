@@ -33,6 +33,7 @@ type scheduler struct {
 	over     bool       // the contexts have ended
 	ran      bool       // somebody did, so that a context may have ended
 	pauses   bool       // a client is to stand still, and will see then that one has
+	derived  int        // parked routines whose context code may end: all but processes' own
 	out      int        // lanes with a batch out
 	failure  *Panic
 	crew     crew                            // for the watchdog
@@ -95,7 +96,7 @@ func (s *scheduler) reset() {
 	s.ready, s.dirty, s.corpses, s.cur = s.ready[:0], s.dirty[:0], s.corpses[:0], nil
 	clear(s.timers)
 	s.timers, s.slots = s.timers[:0], s.slots[:0]
-	s.mains, s.fates, s.out, s.over, s.failure, s.ran, s.pauses = 0, 0, 0, false, nil, false, false
+	s.mains, s.fates, s.out, s.over, s.failure, s.ran, s.pauses, s.derived = 0, 0, 0, false, nil, false, false, 0
 }
 
 // begin starts the main processes of a run.
@@ -300,12 +301,14 @@ func (w *world) runReady() {
 
 // listEnded lists the parked routines whose context has ended.
 // (context.AfterFunc would tell, but on a goroutine.) Only code ends a context, so
-// that there is nothing to see unless some ran.
+// that there is nothing to see unless some ran, and, until the run ends, nothing if all
+// wait on processes' own.
 func (w *world) listEnded() {
-	if !w.ran && !w.pauses {
+	look := (w.ran || w.pauses) && (w.derived > 0 || w.over)
+	w.ran = false
+	if !look {
 		return
 	}
-	w.ran = false
 	for _, r := range w.live {
 		if r.parked && !r.listed && r.ctx != nil && r.ctx.Err() != nil && !within(r.c.paused, w.now) {
 			w.list(r)
@@ -339,20 +342,23 @@ func (r *routine) park(ctx context.Context, due int64, x *call) {
 		panic("sim: Sleep or Broadcast outside of the process that runs; did it start a goroutine?")
 	}
 	r.ctx, r.due, r.call, r.rang = nil, due, x, false
+	derived := 0
 	if _, own := ctx.(*lifetime); own {
 		r.ctx = ctx
 	} else if ctx.Done() != nil {
 		if clock.Foreign(ctx) {
 			panic("sim: a context with a deadline in real time; use clock.WithTimeout(p.Context(), p.Clock(), …)")
 		}
-		r.ctx = ctx
+		r.ctx, derived = ctx, 1
 	}
 	if due > r.w.now {
 		r.spins = 0
 	}
 	r.alarm.set(r.w, max(1, due), evWake, r.c.id, 0, r.id)
 	r.parked = true
+	r.w.derived += derived
 	r.yield(struct{}{})
+	r.w.derived -= derived
 	if r.killed && !panicking() {
 		runtime.Goexit() // in a panic it would make that undone: the wait fails instead
 	}
