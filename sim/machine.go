@@ -22,20 +22,23 @@ const never = math.MaxInt64
 type line struct{ spans []span }
 
 type span struct {
-	from, until int64 // true time
-	reading     int64 // at from
-	rate        clock.Rate
-	stopped     bool
-	to, of      ratio // true time to the clock's, and back
+	from    int64 // true time
+	reading int64 // at from
+	to, of  ratio // true time to the clock's, and back
+	until   int64 // true time
+	rate    clock.Rate
+	stopped bool
 }
 
 // newSpan is one without an end.
-func newSpan(from, reading int64, rate clock.Rate, stopped bool) span {
-	num, den := rate.Fraction()
-	s := span{from: from, until: never, reading: reading, rate: rate, stopped: stopped, to: ratio{most: never}}
-	if !stopped {
-		s.to, s.of = newRatio(uint64(num), 0, uint64(den)), newRatio(uint64(den-1), math.MaxUint64, uint64(num))
+func newSpan(from, reading int64, rate clock.Rate, stopped bool) (s span) {
+	s.from, s.until, s.reading, s.rate, s.stopped = from, never, reading, rate, stopped
+	if stopped {
+		s.to.most = never // and counts nothing
+		return s
 	}
+	num, den := rate.Fraction()
+	s.to, s.of = newRatio(uint64(num), 0, uint64(den)), newRatio(uint64(den-1), math.MaxUint64, uint64(num))
 	return s
 }
 
@@ -60,8 +63,9 @@ func (l *line) in(t int64) *span {
 // reach is the first true nanosecond from the true time from on at which the
 // clock reads at least reading, or never.
 func (l *line) reach(from, reading int64) int64 {
-	for i := range l.spans {
-		s := &l.spans[i]
+	spans := l.spans
+	for i := range spans {
+		s := &spans[i]
 		if s.until <= from {
 			continue
 		}
