@@ -99,12 +99,12 @@ var errBehind = fmt.Errorf("%w: the batch before it got no answer", ErrUnsent)
 // may be nil. It is not sent after wait has passed, or if it is a release, after
 // the longer of wait and its TTL.
 func (l *Lane) Push(now time.Duration, req *Request, wait time.Duration, to Receiver) {
-	if req.Op == OpRelease {
-		wait = max(wait, req.TTL)
-		if l.recall(req) || l.neverSent(req) {
-			l.tell(to, Reply{Status: Gone})
-			return
-		}
+	if kept := max(wait, req.TTL); req.Op == OpRelease { // worked out before, it costs no branch: half are
+		wait = kept
+	}
+	if len(l.line) > l.out && req.Op == OpRelease && l.recall(req) || l.neverSent(req) {
+		l.tell(to, Reply{Status: Gone})
+		return
 	}
 	l.line = append(l.line, item{req: req, until: after(now, wait), to: to})
 	if l.kept() > l.full+few {
@@ -158,7 +158,7 @@ func (l *Lane) board(in *[]item, now time.Duration, most int) {
 		switch {
 		case it.until <= now:
 			l.drop(it, ErrUnsent)
-		case it.req.Op == OpRelease && l.neverSent(it.req):
+		case l.neverSent(it.req):
 			l.tell(it.to, Reply{Status: Gone})
 		default:
 			l.reqs = append(l.reqs, it.req)
@@ -193,7 +193,7 @@ func (l *Lane) Settle(replies []Reply) {
 			l.again = true
 		}
 		status, fence := replies[i].Status, replies[i].Fence
-		if it.req.Op == OpRelease && l.neverSent(it.req) { // its acquire, earlier in the same batch
+		if l.neverSent(it.req) { // its acquire, earlier in the same batch
 			status, fence = Gone, 0
 		}
 		if it.to != nil {
@@ -290,13 +290,13 @@ func (l *Lane) recall(release *Request) bool {
 	return false
 }
 
-// neverSent says whether the acquire of a release is known never to have been
+// neverSent says whether req is a release whose acquire is known never to have been
 // executed, and forgets it.
-func (l *Lane) neverSent(release *Request) bool {
-	if len(l.unsent) == 0 {
+func (l *Lane) neverSent(req *Request) bool {
+	if len(l.unsent) == 0 || req.Op != OpRelease { // in this order: every other request is one
 		return false
 	}
-	h := release.holding()
+	h := req.holding()
 	_, ok := l.unsent[h]
 	delete(l.unsent, h)
 	return ok

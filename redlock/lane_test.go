@@ -165,6 +165,9 @@ func TestLaneReleaseOfWhatIsStillInLine(t *testing.T) {
 	g.hears("-a", Gone)
 	g.settle(done)
 	g.batch("+b")
+	g.push("+c", "-c") // nothing else waits
+	g.hears("+c", ErrUnsent)
+	g.hears("-c", Gone)
 }
 
 func TestLaneReleaseTakesOnlyTheAcquireOfItsKey(t *testing.T) {

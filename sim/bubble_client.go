@@ -340,7 +340,7 @@ func (b *bubble) takeBatches() {
 	}
 	for _, x := range b.batches {
 		if !x.c.dead {
-			x.c.lanes[x.node].carry(x.reqs)
+			x.c.lanes[x.node].carry(x.c.local(), x.reqs)
 		}
 	}
 	b.batches = b.batches[:0]

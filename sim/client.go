@@ -82,17 +82,18 @@ func (l *lane) settle(replies []redlock.Reply) {
 
 // pump sends all that waits as one batch.
 func (l *lane) pump() {
-	if reqs := l.Take(time.Duration(l.c.local())); reqs != nil {
-		l.carry(reqs)
+	now := l.c.local()
+	if reqs := l.Take(time.Duration(now)); reqs != nil {
+		l.carry(now, reqs)
 	}
 }
 
-// carry sends a batch.
-func (l *lane) carry(reqs []*redlock.Request) {
+// carry sends a batch, now on the client's clock.
+func (l *lane) carry(now int64, reqs []*redlock.Request) {
 	c, w := l.c, l.c.w
 	w.out++
 	w.send(c, l.Node, reqs, l.gen, nil)
-	l.out, l.sent, l.read = true, w.now, c.local()
+	l.out, l.sent, l.read = true, w.now, now
 	if l.alarm.at == 0 || l.read < l.armed { // else it comes early enough
 		l.setAlarm()
 	}
