@@ -260,10 +260,11 @@ func (n *Network) resolveRules(rules []Rule, clients, nodes []string) {
 // count: one drop is enough, delays add up. A copy takes a delay of its own
 // after the first has arrived.
 func (n *Network) Send(now int64, m Message) Fate {
-	i := n.index(m.Client, m.Node)
+	back := 0
 	if m.Reply {
-		i++
+		back = 1
 	}
+	i := n.index(m.Client, m.Node) + back
 	p := &n.paths[i]
 	if now >= p.plain {
 		return n.fate(now, m, i)

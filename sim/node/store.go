@@ -76,7 +76,7 @@ func (s *store) Reset(c Config) {
 
 func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
 	s.now = max(s.now, at)
-	if req.Op != redlock.OpRelease && req.TTL < time.Millisecond {
+	if req.TTL < time.Millisecond && req.Op != redlock.OpRelease {
 		return redlock.Reply{Status: redlock.Failed, Err: errExpire}, 0
 	}
 	ms, k := millisecond(wall), s.find(req.Key)
