@@ -22,12 +22,18 @@ const never = math.MaxInt64
 type line struct{ spans []span }
 
 type span struct {
-	from    int64 // true time
-	reading int64 // at from
-	to, of  ratio // true time to the clock's, and back
+	course
+	of      ratio // the clock's time to true time
 	until   int64 // true time
 	rate    clock.Rate
 	stopped bool
+}
+
+// course is how a clock goes on in a span.
+type course struct {
+	from    int64 // true time
+	reading int64 // at from
+	to      ratio // true time to the clock's
 }
 
 // newSpan is one without an end.
@@ -92,15 +98,15 @@ func (l *line) reach(from, reading int64) int64 {
 }
 
 // dial is a clock that the world reads often: much happens at one instant, so the
-// last reading is kept, and the span that it was in.
+// last reading is kept, and the course of the span that it was in.
 type dial struct {
-	*line
-	in    *span
+	course
 	asked int64 // the true time of the last reading
 	read  int64 // it
+	line  *line
 }
 
-func (l *line) dial() dial { return dial{line: l, in: &l.spans[0], asked: -1} }
+func (l *line) dial() dial { return dial{line: l, course: l.spans[0].course, asked: -1} }
 
 func (d *dial) at(t int64) int64 {
 	if d.asked != t {
@@ -110,18 +116,18 @@ func (d *dial) at(t int64) int64 {
 }
 
 func (d *dial) turn(t int64) {
-	q, ok := d.in.to.floor(t - d.in.from)
+	q, ok := d.to.floor(t - d.from)
 	if !ok {
 		d.find(t)
 		return
 	}
-	d.asked, d.read = t, d.in.reading+q
+	d.asked, d.read = t, d.reading+q
 }
 
-// find is turn by a span that may be another.
+// find is turn where the span may be another.
 func (d *dial) find(t int64) {
-	d.in = d.line.in(t)
-	d.asked, d.read = t, d.in.at(t)
+	s := d.line.in(t)
+	d.course, d.asked, d.read = s.course, t, s.at(t)
 }
 
 // interval is a stretch of true time, without its end.
