@@ -81,10 +81,7 @@ func (w *world) reset() {
 	w.queue.Reset()
 	w.keys, w.effort = w.keys[:0], Effort{}
 	w.history.reset(sc)
-	w.unused = w.unused[:0]
-	for i := len(w.msgs) - 1; i >= 0; i-- {
-		w.unused = append(w.unused, w.msgs[i])
-	}
+	w.unused = append(w.unused[:0], w.msgs...)
 	for len(w.nodes) < len(sc.Nodes) {
 		w.nodes = append(w.nodes, &server{Store: w.newStore(node.Config{})})
 	}
