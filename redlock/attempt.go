@@ -91,11 +91,11 @@ func (l *core) ballot(ctx context.Context, key string, t terms) (*lease, time.Ti
 	start := l.clock.Now() // before the first send of this ballot: no key of it can be older
 	until := start.Add(t.trust)
 	v := l.ask(ctx, req, t.timeout, (*tally).attempted)
-	left := until.Sub(l.clock.Now())
+	now, needed := l.clock.Now(), max(l.minValidity, 1)
 	if l.fencing {
 		l.hints.saw(key, max(req.Fence, v.highest))
 	}
-	if v.won() && left > 0 && left >= l.minValidity {
+	if v.won() && !now.Add(needed).After(until) { // a Sub, to which package time adds a check, takes twice as long
 		return &lease{owner: req.Owner, fence: req.Fence, lock: l, key: key, since: start, until: until, longest: t.ttl}, start, nil
 	}
 	l.giveBack(ctx, Request{Op: OpRelease, Key: key, Owner: req.Owner, TTL: t.ttl})
@@ -103,7 +103,8 @@ func (l *core) ballot(ctx context.Context, key string, t terms) (*lease, time.Ti
 	switch {
 	case v.won():
 		f.class = ErrValidityExpired
-		f.note = fmt.Sprintf("it took %v, which leaves %v of a ttl of %v, and needed is %v", t.trust-left, left, t.ttl, max(l.minValidity, 1))
+		left := until.Sub(now)
+		f.note = fmt.Sprintf("it took %v, which leaves %v of a ttl of %v, and needed is %v", t.trust-left, left, t.ttl, needed)
 	case v.answered():
 		f.class = ErrLockAlreadyHeld
 	default:

@@ -52,8 +52,8 @@ func (s *lease) releasing(key string) (until time.Time, before *failure) {
 	case s.lost != nil:
 		before = s.lostBefore(OpRelease.String(), key)
 	case !s.until.IsZero():
-		if late := s.lock.clock.Now().Sub(s.until); late >= 0 {
-			before = expired(OpRelease.String(), key, late)
+		if now := s.lock.clock.Now(); !now.Before(s.until) {
+			before = expired(OpRelease.String(), key, now.Sub(s.until))
 		}
 	}
 	until, s.until = s.until, time.Time{}
