@@ -16,42 +16,50 @@ type attempt struct {
 	asked        int64 // true time
 	returned     int64 // the attempt failed and is over, or its release returned; never
 	won          bool
-	granted      int // nodes that granted
-	held         int // nodes that had another's key or, with fencing, a number from another
-	freed        int // nodes that deleted its key for its release
+	granted      int32 // nodes that granted
+	held         int32 // nodes that had another's key or, with fencing, a number from another
+	freed        int32 // nodes that deleted its key for its release
 }
 
 // attemptOf finds the attempt of an owner, or nil: a token from elsewhere.
-func (c *checker) attemptOf(owner Text) *attempt {
-	if i := c.owners[owner].attempt; i > 0 {
-		return &c.attempts[i-1]
+func (c *checker) attemptOf(owner Text) *attempt { return c.newest(&c.owners[owner]) }
+
+func (c *checker) newest(of *owner) *attempt {
+	if of.attempt == 0 {
+		return nil
 	}
-	return nil
+	return &c.attempts[of.attempt-1]
 }
 
-// follow keeps account of attempts.
-func (c *checker) follow(e *Event) {
-	switch e.Kind {
-	case Asked:
-		if node.Acquires(e.Op) {
-			c.fail(e)
-			c.attempts = append(c.attempts, attempt{owner: e.Owner, key: e.Key, client: e.Client, proc: e.Proc, asked: e.At, returned: never})
-			c.owners[e.Owner].attempt = int32(len(c.attempts))
-		}
-	case Slept, Refused, Ended:
+// asked notes an attempt that begins, and an owner that nobody waits for any more.
+func (c *checker) asked(e *Event) {
+	of := &c.owners[e.Owner]
+	switch {
+	case node.Acquires(e.Op):
 		c.fail(e)
-	case Granted:
-		a := c.attemptOf(e.Owner)
-		c.honestGrant(e, a)
-		if a != nil {
-			a.won = true
-		}
-	case Released:
-		a := c.attemptOf(e.Owner)
-		c.honestRelease(e, a)
-		if a != nil && a.returned == never {
-			a.returned = e.At
-		}
+		c.attempts = append(c.attempts, attempt{owner: e.Owner, key: e.Key, client: e.Client, proc: e.Proc, asked: e.At, returned: never})
+		of.attempt = int32(len(c.attempts))
+	case e.Op == redlock.OpRelease:
+		of.unawaited = true
+	}
+}
+
+// won notes an attempt that was granted the lock.
+func (c *checker) won(e *Event) {
+	c.owners[e.Owner].unawaited = true // from here on: nobody waits for its acquires
+	a := c.attemptOf(e.Owner)
+	c.honestGrant(e, a)
+	if a != nil {
+		a.won = true
+	}
+}
+
+// released notes an attempt that is over, with its lease.
+func (c *checker) released(e *Event) {
+	a := c.attemptOf(e.Owner)
+	c.honestRelease(e, a)
+	if a != nil && a.returned == never {
+		a.returned = e.At
 	}
 }
 
@@ -72,27 +80,36 @@ func (c *checker) fail(e *Event) {
 	}
 }
 
-// answered counts what a node did for an attempt, and what that tells of the run.
-func (c *checker) answered(e *Event) {
-	a := c.attemptOf(e.Owner)
-	if a == nil {
-		a = new(attempt)
-	}
-	p := &c.verdict.Probes
-	switch acquires := node.Acquires(e.Op); {
-	case acquires && e.Status == redlock.Done:
+// voted counts a node that granted an attempt its key.
+func (c *checker) voted(of *owner) {
+	if a := c.newest(of); a != nil {
 		a.granted++
-		if c.owners[e.Owner].unawaited {
-			p[ProbeLateGrant]++
-		}
-	case acquires && e.Status == redlock.Others:
+	}
+	if of.unawaited {
+		c.verdict.Probes[ProbeLateGrant]++
+	}
+}
+
+// denied counts a node that did not.
+func (c *checker) denied(e *Event, of *owner) {
+	switch e.Status {
+	case redlock.Gone:
+		c.verdict.Probes[ProbeFenceRefused]++
+	case redlock.Ours:
+		c.verdict.Probes[ProbeOurs]++
+		return
+	case redlock.Others:
+	default:
+		return
+	}
+	if a := c.newest(of); a != nil {
 		a.held++
-	case acquires && e.Status == redlock.Gone:
-		a.held++
-		p[ProbeFenceRefused]++
-	case acquires && e.Status == redlock.Ours:
-		p[ProbeOurs]++
-	case e.Status == redlock.Done && node.EffectOf(e.Op, true) == node.Deletes:
+	}
+}
+
+// freed counts a node that deleted an attempt's key.
+func (c *checker) freed(of *owner) {
+	if a := c.newest(of); a != nil {
 		a.freed++
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -112,4 +113,36 @@ func TestNearestAttempt(t *testing.T) {
 			t.Errorf("%s: I7 broken %d times, want %d", name, got, c.broken)
 		}
 	}
+}
+
+// TestNearestExclusion: exclusion ends at the first instant at which too few nodes
+// block, in whatever order blocks begin and end.
+func TestNearestExclusion(t *testing.T) {
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(1, 2))
+	for range 100_000 {
+		c := checker{nodes: make([]keeper, 1+draw.IntN(7))}
+		var all, ordered []interval
+		for range draw.IntN(9) {
+			x := interval{from: draw.Int64N(6)}
+			x.to = x.from + draw.Int64N(6)
+			all, ordered = append(all, x), byEnd(ordered, x)
+		}
+		want := int64(2)
+		for ; blocking(all, want) >= c.mustBlock(); want++ {
+		}
+		if got := c.excluded(2, ordered); got != want {
+			t.Fatalf("of %d nodes some block at %v: excluded from 2 to %d, want %d", len(c.nodes), all, got, want)
+		}
+	}
+}
+
+// blocking is how many of the blocks there are at an instant.
+func blocking(all []interval, at int64) (n int) {
+	for _, x := range all {
+		if x.from <= at && at < x.to {
+			n++
+		}
+	}
+	return n
 }

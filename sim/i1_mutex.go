@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -11,12 +10,15 @@ import (
 // mutex is I1: never are two acquisitions of one key valid, by their holders'
 // own clocks, at one true instant. Its margin is the gap between the two trusts.
 func (c *checker) mutex() {
-	trusted := c.trusting[:0] // leases so far, in the order of their grants, that may not be over
+	c.trusting = c.trusting[:0] // leases so far, in the order of their grants, that may not be over
 	for j := range c.leases {
-		late := &c.leases[j]
-		trusted = slices.DeleteFunc(trusted, func(i int) bool { return c.leases[i].TrustEnds <= late.Granted })
-		for _, i := range trusted {
+		late, trusted := &c.leases[j], c.trusting[:0]
+		for _, i := range c.trusting {
 			early := &c.leases[i]
+			if early.TrustEnds <= late.Granted {
+				continue
+			}
+			trusted = append(trusted, i)
 			if early.key != late.key || early.grant == late.grant || late.TrustEnds <= late.Granted {
 				continue
 			}
@@ -27,7 +29,6 @@ func (c *checker) mutex() {
 					late.Client, late.Key, early.Client, clock.Duration(early.TrustEnds), time.Duration(min(early.TrustEnds, late.TrustEnds)-late.Granted)),
 			})
 		}
-		trusted = append(trusted, j)
+		c.trusting = append(trusted, j)
 	}
-	c.trusting = trusted
 }

@@ -84,6 +84,9 @@ func (c *checker) wrote(e *Event) {
 // stored checks a write that a resource accepted against those before it.
 func (c *checker) stored(e *Event) {
 	if e.Status != redlock.Done {
+		if e.Status == redlock.Others {
+			c.verdict.Probes[ProbeStale]++
+		}
 		return
 	}
 	mine := c.lastWrite(func(w *written) bool { return w.client == e.Client && w.resource == e.Node && w.nth == e.Nth })

@@ -26,11 +26,13 @@ func (c *checker) owned(e *Event, b *block) {
 // all the same: the client sent e before it asked for that key, or another client
 // asked for it though this one has made an attempt with that value.
 func (c *checker) ofAnother(e *Event, b *block) bool {
-	if b.nth == 0 {
-		return false
-	}
-	if b.client == e.Client {
+	if b.nth == 0 || b.client == e.Client {
 		return e.Nth < b.nth
 	}
-	return slices.ContainsFunc(c.attempts, func(a attempt) bool { return a.owner == e.Owner && a.client == e.Client })
+	return c.tried(e.Client, e.Owner)
+}
+
+// tried says that a client has made an attempt with an owner value.
+func (c *checker) tried(client int16, owner Text) bool {
+	return slices.ContainsFunc(c.attempts, func(a attempt) bool { return a.owner == owner && a.client == client })
 }

@@ -28,13 +28,14 @@ import (
 func (c *checker) tidiness() {
 	sc := &c.h.scenario
 	bound, known := int64(0), false
+	timeout := int64(sc.Lock.NodeTimeout)
 	for i := range c.attempts {
 		a := &c.attempts[i]
 		if a.returned == never {
 			continue
 		}
 		for b := c.block(c.owners[a.owner].first); b != nil; b = c.block(b.next) {
-			if b.key != a.key || b.To-a.returned <= int64(sc.Lock.NodeTimeout) || b.restored || c.ofLater(b, a, i) {
+			if b.To-a.returned <= timeout || b.key != a.key || b.restored || c.ofLater(b, a, i) {
 				continue
 			}
 			if !known {

@@ -3,7 +3,6 @@ package sim
 import (
 	"slices"
 
-	"driftlock/redlock"
 	"driftlock/sim/network"
 )
 
@@ -80,53 +79,43 @@ func (c *checker) probe() {
 	c.probeVotes()
 }
 
-func (c *checker) probeEvent(e *Event) {
+// probeSent is about a message that did not arrive.
+func (c *checker) probeSent(e *Event) {
 	p := &c.verdict.Probes
-	switch e.Kind {
-	case Granted:
-		c.owners[e.Owner].unawaited = true // from here on: nobody waits for its acquires
-	case Asked:
-		if e.Op == redlock.OpRelease {
-			c.owners[e.Owner].unawaited = true
+	switch e.Value {
+	case LostOnWay:
+		p[ProbeLostMessage]++
+		if c.cutOff(e) {
+			p[ProbeCutOff]++
 		}
-	case Sent, Answered:
-		switch e.Value {
-		case LostOnWay:
-			p[ProbeLostMessage]++
-			if c.cutOff(e) {
-				p[ProbeCutOff]++
-			}
-		case RefusedByHost:
-			p[ProbeRefusedConnection]++
-		}
-	case Dropped:
-		if e.Value > 0 {
-			p[ProbeRefusedConnection]++
-		}
-		if c.isUp(e) {
-			p[ProbeQuarantine]++
-		} else {
-			p[ProbeDown]++
-		}
-	case GaveUp:
-		p[ProbeGaveUp]++
-	case Stored:
-		if e.Status == redlock.Others {
-			p[ProbeStale]++
-		}
-	case Extended:
-		p[ProbeExtended]++
-	case Unextended:
-		p[ProbeUnextended]++
-	case Refused:
-		switch refusal(e.Value) {
-		case refusedHeld:
-			p[ProbeHeld]++
-		case refusedOutage:
-			p[ProbeOutage]++
-		case refusedTooLate:
-			p[ProbeTooLate]++
-		}
+	case RefusedByHost:
+		p[ProbeRefusedConnection]++
+	}
+}
+
+// probeDropped is about a request that reached a node which did not serve.
+func (c *checker) probeDropped(e *Event) {
+	p := &c.verdict.Probes
+	if e.Value > 0 {
+		p[ProbeRefusedConnection]++
+	}
+	if c.isUp(e) {
+		p[ProbeQuarantine]++
+	} else {
+		p[ProbeDown]++
+	}
+}
+
+// probeRefused is about an acquire that failed.
+func (c *checker) probeRefused(e *Event) {
+	p := &c.verdict.Probes
+	switch refusal(e.Value) {
+	case refusedHeld:
+		p[ProbeHeld]++
+	case refusedOutage:
+		p[ProbeOutage]++
+	case refusedTooLate:
+		p[ProbeTooLate]++
 	}
 }
 
@@ -172,16 +161,18 @@ func (c *checker) probeLease(i int) {
 	if l.Nodes == c.quorum() {
 		p[ProbeMinimalQuorum]++
 	}
-	for j := range c.leases {
+	for j := i - 1; j >= 0; j-- {
 		o := &c.leases[j]
 		if o.key == l.key && o.owner != l.owner && o.Granted < l.Granted && l.Granted >= o.TrustEnds && l.Granted-o.TrustEnds <= l.ttl/100 {
 			p[ProbeHandover]++
 			break
 		}
 	}
-	for b := c.block(c.owners[l.owner].first); b != nil; b = c.block(b.next) {
-		if b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
-			p[ProbeForgot]++
+	if c.forgot {
+		for b := c.block(c.owners[l.owner].first); b != nil; b = c.block(b.next) {
+			if b.Ends == Forgotten && l.Granted <= b.To && b.To < l.TrustEnds {
+				p[ProbeForgot]++
+			}
 		}
 	}
 	for j := range c.h.scenario.Faults {

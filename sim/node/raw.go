@@ -61,10 +61,10 @@ func EffectOf(op redlock.Op, there bool) Effect {
 	switch {
 	case Acquires(op), !there && (op == redlock.OpExtend || op == OpExtendOrSet):
 		return Sets
-	case op == redlock.OpExtend, op == OpExtendOrSet, op == OpExpire, op == OpExpireOwn:
-		return Prolongs
 	case op == redlock.OpRelease, op == OpDelete:
 		return Deletes
+	case op == redlock.OpExtend, op == OpExtendOrSet, op == OpExpire, op == OpExpireOwn:
+		return Prolongs
 	}
 	return Nothing
 }
