@@ -317,6 +317,16 @@ func TestTidy(t *testing.T) {
 	if got := broken(Check(h.History), I7); len(got) != 1 || got[0] != -690*time.Millisecond {
 		t.Errorf("after a release: I7 broken by %v, want -690ms", got)
 	}
+	// And after an attempt that another one, a pause or the end of its process ends.
+	for _, k := range []EventKind{Asked, Slept, Ended} {
+		h := told(2, 3)
+		h.asked(0, redlock.OpAcquire, 0, "x")
+		h.executed(0, redlock.OpAcquire, redlock.Done, 0, 1, "x", 1000)
+		h.at(returned, Event{Kind: k, Op: redlock.OpAcquire, Client: 0, Node: -1, Key: h.text("k"), Owner: h.text("y")})
+		if got := broken(Check(h.History), I7); len(got) != 1 || got[0] != -690*time.Millisecond {
+			t.Errorf("after %v: I7 broken by %v, want -690ms", k, got)
+		}
+	}
 }
 
 // TestAnswersAreCounted: what nodes answer to an acquire, before and after its caller
@@ -428,6 +438,7 @@ func TestLive(t *testing.T) {
 			h.says(600*milli, Refused, 0, "", 0)
 		}, nil},
 		"it gave up": {func(h tale) { h.says(110*milli, Refused, 0, "", 0) }, nil},
+		"it is over": {func(h tale) { h.says(110*milli, Ended, 0, "", 0) }, nil},
 		"it crashed": {func(h tale) {
 			h.scenario.Faults = []Fault{{Kind: "crash", On: "c1"}}
 			h.says(110*milli, Faulted, 0, "", 0)
