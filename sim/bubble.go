@@ -223,7 +223,7 @@ func (b *bubble) loop(ping func()) {
 				return
 			}
 		case b.pass(next):
-			if w.deliver(); b.woke {
+			if w.deliver(); b.woke && !w.tied() {
 				b.gather()
 			}
 		}

@@ -148,7 +148,7 @@ func (w *world) loop(ping func()) {
 			until = last
 			continue
 		}
-		if w.deliver() && w.busy() {
+		if w.deliver() && w.busy() && !w.tied() {
 			w.runReady()
 		}
 	}

@@ -45,7 +45,8 @@ type server struct {
 type world struct {
 	sc      Scenario
 	now     int64
-	still   int // steps since it moved
+	still   int    // steps since it moved
+	took    uint64 // of the event that was delivered last: its kind and client
 	seq     uint64
 	queue   queue.Queue
 	effort  Effort
@@ -209,11 +210,17 @@ func (w *world) tell(k EventKind, m *message, x *part, node int, status redlock.
 var all part
 
 // deliver takes one event from the queue, and says whether that could have woken
-// anybody. Timers of one client that tie come together: that one was set first is no
-// order, when two strands of code raced to set them.
+// anybody.
 func (w *world) deliver() (wakes bool) {
-	w.count()
+	w.effort.Events++
+	w.effort.depths += w.queue.Len()
 	e := w.queue.Pop()
+	if w.still++; e.At > w.now {
+		w.still = 0
+	} else if w.still > w.history.most { // timers that set each other are no events of the history
+		w.history.fill()
+	}
+	w.now, w.took = e.At, e.Rank>>48
 	switch e.Kind() {
 	case evArrive:
 		w.arrive(w.msgs[e.A])
@@ -240,37 +247,22 @@ func (w *world) deliver() (wakes bool) {
 		c.giveUp(int(e.A))
 	case evStart:
 		w.start(c.procs[e.A])
-	case evTimer, evWake:
-		w.rings(e)
-		for w.queue.Next() == w.now && w.queue.First().Rank>>48 == e.Rank>>48 && !w.history.full {
-			w.count()
-			w.rings(w.queue.Pop())
-		}
+	case evTimer:
+		w.fire(e)
+	case evWake:
+		w.wake(e)
 	case evPoll:
 		w.poll(c)
 	}
 	return true
 }
 
-// count is told of the event that is taken next, at whose time the world arrives.
-func (w *world) count() {
-	w.effort.Events++
-	w.effort.depths += w.queue.Len()
-	at := w.queue.Next()
-	if w.still++; at > w.now {
-		w.still = 0
-	} else if w.still > w.history.most { // timers that set each other are no events of the history
-		w.history.fill()
-	}
-	w.now = at
-}
-
-func (w *world) rings(e queue.Event) {
-	if e.Kind() == evTimer {
-		w.fire(e)
-	} else {
-		w.wake(e)
-	}
+// tied says that a timer has been delivered and the next is one of the same client, at
+// the same instant. They come together: that one was set first is no order, when two
+// strands of code raced to set them.
+func (w *world) tied() bool {
+	k := kind(w.took >> 8)
+	return (k == evTimer || k == evWake) && w.queue.Next() == w.now && w.queue.First().Rank>>48 == w.took
 }
 
 // passes says that an event passes its client by, which is dead or stands still. In
