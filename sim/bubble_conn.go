@@ -347,7 +347,7 @@ const setups = 1 << 31
 // carry a packet twice, but a connection drops the second.
 func (w *world) sendBytes(s send) {
 	c, n := s.conn.p.c, s.conn.node
-	m := w.newMessage(c, n)
+	m := w.newMessage(&c.lanes[n])
 	m.gen, m.to, m.conn, m.data, m.done = 0, nil, s.conn, s.data, m.done[:0]
 	m.fill(w, nil)
 	if s.setup {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"driftlock/redlock"
+	"driftlock/sim/queue"
 )
 
 // client is one client machine: its clock, and its connections to the nodes.
@@ -27,6 +28,7 @@ type client struct {
 type lane struct {
 	redlock.Lane
 	c     *client
+	rank  uint64 // in the queue, of its client and node
 	gen   uint32 // of the batch that is out
 	out   bool   // there is one:
 	sent  int64  // true time at which it was sent
@@ -51,6 +53,7 @@ func (c *client) reset(conf *Client) {
 		l := &c.lanes[i]
 		l.Reset()
 		l.Node, l.c, l.out, l.dirty, l.alarm.at = i, c, false, false, 0
+		l.rank = queue.Rank(0, c.id, i, 0)
 		l.gen++
 		c.sent[i] = 0
 	}
@@ -90,9 +93,9 @@ func (l *lane) pump() {
 
 // carry sends a batch, now on the client's clock.
 func (l *lane) carry(now int64, reqs []*redlock.Request) {
-	c, w := l.c, l.c.w
+	w := l.c.w
 	w.out++
-	w.send(c, l.Node, reqs, l.gen, nil)
+	w.send(l, reqs, l.gen, nil)
 	l.out, l.sent, l.read = true, w.now, now
 	if l.alarm.at == 0 || l.read < l.armed { // else it comes early enough
 		l.setAlarm()

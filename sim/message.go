@@ -7,7 +7,6 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
-	"driftlock/sim/queue"
 )
 
 // The way of a message: a batch of requests goes to its node, is carried out there
@@ -19,7 +18,6 @@ type message struct {
 	nth          uint32
 	gen          uint32 // of the lane when it was sent: a reply to an older one finds nobody
 	client, node int
-	rank         uint64 // of client and node
 	lane         *lane
 	to           *call  // who waits for the reply to a loose one; nil: its lane does
 	conn         *conn  // over which it came: then there are bytes, and no requests
@@ -44,18 +42,24 @@ type part struct {
 // errRefused is what a client hears from a connection that is not taken.
 var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 
-// newMessage returns a message that is free to use, to be sent by a client to a node.
-func (w *world) newMessage(c *client, n int) *message {
+// newMessage returns a message that is free to use, to be sent by a lane's client to
+// its node.
+func (w *world) newMessage(l *lane) *message {
 	if len(w.unused) == 0 {
-		m := &message{id: int32(len(w.msgs))}
-		m.parts, m.replies = m.onePart[:0], m.oneReply[:0]
-		w.unused, w.msgs = append(w.unused, m), append(w.msgs, m)
+		w.moreMessages()
 	}
 	k := len(w.unused) - 1
 	m := w.unused[k]
 	w.unused = w.unused[:k]
-	m.client, m.node, m.rank, m.lane = c.id, n, queue.Rank(0, c.id, n, 0), &c.lanes[n]
+	m.client, m.node, m.lane = l.c.id, l.Node, l
 	return m
+}
+
+// moreMessages makes one more.
+func (w *world) moreMessages() {
+	m := &message{id: int32(len(w.msgs))}
+	m.parts, m.replies = m.onePart[:0], m.oneReply[:0]
+	w.unused, w.msgs = append(w.unused, m), append(w.msgs, m)
 }
 
 // recycle lets go of a message.
@@ -71,12 +75,13 @@ func (w *world) recycle(m *message) {
 // keeps it in order with others. Whatever becomes of it, the run waits for it.
 func (w *world) sendLoose(c *client, n int, req *redlock.Request, to *call) {
 	w.out++
-	w.send(c, n, []*redlock.Request{req}, c.lanes[n].gen, to)
+	l := &c.lanes[n]
+	w.send(l, []*redlock.Request{req}, l.gen, to)
 }
 
 // send puts a batch on the wire.
-func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *call) {
-	m := w.newMessage(c, n)
+func (w *world) send(l *lane, reqs []*redlock.Request, gen uint32, to *call) {
+	m, c, n := w.newMessage(l), l.c, l.Node
 	c.sent[n]++
 	m.nth, m.gen, m.to = c.sent[n], gen, to
 	m.fill(w, reqs)
@@ -108,7 +113,7 @@ func (w *world) send(c *client, n int, reqs []*redlock.Request, gen uint32, to *
 // double has a second copy of a message arrive. The requests are its own: the first copy
 // may have long been answered by then.
 func (w *world) double(m *message, at int64) {
-	t := w.newMessage(m.lane.c, m.node)
+	t := w.newMessage(m.lane)
 	t.nth, t.gen, t.to = m.nth, m.gen-1, nil
 	t.parts, t.copies = append(t.parts[:0], m.parts...), t.copies[:0]
 	for i := range t.parts {

@@ -157,7 +157,7 @@ func (w *world) push(at int64, k kind, client, node int, a int32, b uint32) {
 // post queues what happens to a message next.
 func (w *world) post(at int64, k kind, m *message) {
 	w.seq++
-	w.queue.Push(queue.Event{At: max(at, w.now), Rank: m.rank | queue.Rank(k, 0, 0, w.seq), A: m.id})
+	w.queue.Push(queue.Event{At: max(at, w.now), Rank: m.lane.rank | queue.Rank(k, 0, 0, w.seq), A: m.id})
 }
 
 // note adds to the history an event of a client (or -1) and a node (or -1).
