@@ -22,13 +22,13 @@ func Rank(kind uint8, client, node int, seq uint64) uint64 {
 }
 
 // Kind is what Rank was given.
-func (e *Event) Kind() uint8 { return uint8(e.Rank >> 56) }
+func (e Event) Kind() uint8 { return uint8(e.Rank >> 56) }
 
 // Client is what Rank was given, of 8 bits.
-func (e *Event) Client() int { return int(e.Rank >> 48 & 255) }
+func (e Event) Client() int { return int(e.Rank >> 48 & 255) }
 
 // Node is what Rank was given, of 8 bits.
-func (e *Event) Node() int { return int(e.Rank >> 40 & 255) }
+func (e Event) Node() int { return int(e.Rank >> 40 & 255) }
 
 func (e *Event) before(o *Event) bool {
 	return e.At < o.At || e.At == o.At && e.Rank < o.Rank
