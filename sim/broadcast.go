@@ -21,7 +21,7 @@ type call struct {
 	r     *routine
 	ctx   context.Context
 	req   redlock.Request // lanes keep a pointer to it
-	owed  bool            // not used again: one told of an error, and it or the network may still have req
+	owed  bool            // not used again: a lane or the network may still have req
 	wait  time.Duration
 	which uint64
 	loose bool
@@ -36,7 +36,7 @@ type call struct {
 // Receive is called by a lane.
 func (x *call) Receive(r redlock.Reply) {
 	x.want--
-	x.owed = x.owed || r.Err != nil
+	x.owed = x.owed || r.Err != nil || x.w.underWay
 	if x.left {
 		x.free()
 		return

@@ -124,7 +124,9 @@ func (c *client) giveUp(n int) {
 	case !l.alarm.rings(c.w.now) || !l.out:
 	case l.due() <= c.w.now:
 		c.w.note(&Event{Kind: GaveUp, Client: int16(c.id), Node: int16(n), Proc: -1, Nth: c.sent[n]})
+		c.w.underWay = true
 		l.settle(l.Unanswered())
+		c.w.underWay = false
 	default:
 		l.setAlarm()
 	}

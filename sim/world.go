@@ -65,6 +65,7 @@ type world struct {
 	names         []string       // nodes, resources, clients
 	history       History
 
+	underWay           bool             // a batch is given up: what its lane tells of may yet be executed
 	last               *redlock.Request // the one that was sent last: it goes to several nodes
 	lastKey, lastOwner Text             // its texts
 
