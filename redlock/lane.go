@@ -99,7 +99,8 @@ var errBehind = fmt.Errorf("%w: the batch before it got no answer", ErrUnsent)
 // may be nil. It is not sent after wait has passed, or if it is a release, after
 // the longer of wait and its TTL.
 func (l *Lane) Push(now time.Duration, req *Request, wait time.Duration, to Receiver) {
-	if kept := max(wait, req.TTL); req.Op == OpRelease { // worked out before, it costs no branch: half are
+	kept := max(wait, req.TTL) // for all, so that what follows is no branch: half are releases
+	if req.Op == OpRelease {
 		wait = kept
 	}
 	if len(l.line) > l.out && req.Op == OpRelease && l.recall(req) || l.neverSent(req) {
@@ -293,7 +294,7 @@ func (l *Lane) recall(release *Request) bool {
 // neverSent says whether req is a release whose acquire is known never to have been
 // executed, and forgets it.
 func (l *Lane) neverSent(req *Request) bool {
-	if len(l.unsent) == 0 || req.Op != OpRelease { // in this order: every other request is one
+	if len(l.unsent) == 0 || req.Op != OpRelease { // in this order: half of all requests are releases
 		return false
 	}
 	h := req.holding()

@@ -24,6 +24,7 @@ type attempt struct {
 // attemptOf finds the attempt of an owner, or nil: a token from elsewhere.
 func (c *checker) attemptOf(owner Text) *attempt { return c.newest(&c.owners[owner]) }
 
+// newest is an owner's newest attempt, or nil.
 func (c *checker) newest(of *owner) *attempt {
 	if of.attempt == 0 {
 		return nil

@@ -14,8 +14,8 @@ type client struct {
 	w      *world
 	id     int
 	conf   *Client
-	dial   dial  // its clock, as the world reads it
-	clock  *line // the same, as its code asks it
+	dial   dial  // reads its clock for the world
+	clock  *line // the one that its code lives on
 	lanes  []lane
 	sent   []uint32 // messages to each node so far
 	setups []uint32 // of connections: those that set one up

@@ -25,7 +25,7 @@ type History struct {
 	stop     int      // the step at which Stopped is called; 0: at none
 	full     bool     // it had more
 	spare    Event    // for what is not history
-	recent   [32]Text // by a first guess: the same few strings come again and again
+	guesses  [32]Text // texts by their ends: the same few strings come again and again
 }
 
 // Hash names a history: equal hashes mean that everything that happened, and
@@ -76,7 +76,7 @@ func (h *History) text(s string) Text {
 	if s == "" {
 		return 0
 	}
-	guess := &h.recent[(s[0]+2*s[len(s)-1])%32]
+	guess := &h.guesses[(s[0]+2*s[len(s)-1])%32]
 	if t := uint(*guess); t < uint(len(h.texts)) && h.texts[t] == s {
 		return Text(t)
 	}
@@ -84,7 +84,7 @@ func (h *History) text(s string) Text {
 	return *guess
 }
 
-// lookUp is text without a guess.
+// lookUp is text where the guess was wrong.
 func (h *History) lookUp(s string) Text {
 	i := h.slot(s)
 	if h.slots[i] == 0 && !h.closed {
@@ -109,6 +109,8 @@ func (h *History) slot(s string) int {
 	return i
 }
 
+// textSeed differs from process to process: it says where a text is looked for, not
+// which number it gets.
 var textSeed = maphash.MakeSeed()
 
 // place puts the texts into so many slots, a power of two.

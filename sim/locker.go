@@ -53,7 +53,8 @@ func (p *Process) locker(opts []redlock.Option) redlock.Locker {
 	return l
 }
 
-// together is opts as one option. What they set up has no name outside of redlock.
+// together is opts as one option: in a list that is made of both, those before it would
+// not stay on the stack. What they set up has no name outside of redlock.
 func together[C any, O ~func(*C)](opts []O) O {
 	return func(c *C) {
 		for _, o := range opts {
