@@ -197,9 +197,7 @@ func (l *Lane) Settle(replies []Reply) {
 		if l.neverSent(it.req) { // its acquire, earlier in the same batch
 			status, fence = Gone, 0
 		}
-		if it.to != nil {
-			it.to.Receive(Reply{Node: l.Node, Status: status, Fence: fence})
-		}
+		l.tell(it.to, Reply{Status: status, Fence: fence})
 	}
 	if silent == l.out {
 		l.failQueue(cause(replies, l.out-1))

@@ -16,9 +16,9 @@ type attempt struct {
 	asked        int64 // true time
 	returned     int64 // the attempt failed and is over, or its release returned; never
 	won          bool
-	granted      int32 // nodes that granted
-	held         int32 // nodes that had another's key or, with fencing, a number from another
-	freed        int32 // nodes that deleted its key for its release
+	granted      int // nodes that granted
+	held         int // nodes that had another's key or, with fencing, a number from another
+	freed        int // nodes that deleted its key for its release
 }
 
 // attemptOf finds the attempt of an owner, or nil: a token from elsewhere.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"math/bits"
-	"slices"
 	"time"
 
 	"driftlock/redlock"
@@ -41,10 +40,7 @@ func (x *call) Receive(r redlock.Reply) {
 		x.free()
 		return
 	}
-	n := len(x.got)
-	x.got = x.got[:n+1] // begin has made room
-	g := &x.got[n]
-	g.Node, g.Status, g.Fence, g.Err = r.Node, r.Status, r.Fence, r.Err
+	x.got = append(x.got, r)
 	if x.r.call == x && len(x.got) >= x.wakes {
 		x.w.list(x.r)
 	}
@@ -73,7 +69,6 @@ func (w *world) newCall() (x *call) {
 // wake it first, as with redlock's own transport.
 func (x *call) begin(r *routine, want int) {
 	x.r, x.want, x.wakes, x.left, x.owed = r, want, (want+1)/2, false, false
-	x.got = slices.Grow(x.got[:0], want)
 }
 
 // Len is the number of nodes.

@@ -23,7 +23,7 @@ func (c *checker) honestGrant(e *Event, a *attempt) {
 	if e.Local >= e.Value {
 		c.dishonest(e, "that it holds the lock, which had expired by its own clock %v before", clock.Duration(e.Local-e.Value))
 	}
-	if q := int32(c.quorum()); a != nil && a.granted < q {
+	if q := c.quorum(); a != nil && a.granted < q {
 		c.dishonest(e, "that it holds the lock, which %d of %d nodes had granted", a.granted, len(c.nodes))
 	}
 }
@@ -42,7 +42,7 @@ func (c *checker) honestRefusal(e *Event, a *attempt) {
 	if a == nil || refusal(e.Value) != refusedHeld {
 		return
 	}
-	if q := int32(c.quorum()); a.granted+a.held < q || a.held == 0 {
+	if q := c.quorum(); a.granted+a.held < q || a.held == 0 {
 		c.dishonest(e, "that another holds the lock; but %d nodes granted it and %d had another's key, of %d", a.granted, a.held, len(c.nodes))
 	}
 }
@@ -52,7 +52,7 @@ func (c *checker) honestRelease(e *Event, a *attempt) {
 	if a == nil || e.Note != 0 {
 		return
 	}
-	if q := int32(c.quorum()); a.freed < q {
+	if q := c.quorum(); a.freed < q {
 		c.dishonest(e, "that it has released the lock, which %d of %d nodes had freed", a.freed, len(c.nodes))
 	}
 }

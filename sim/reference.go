@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"time"
 
 	"driftlock/clock"
@@ -18,21 +17,12 @@ func Reference(seed uint64) Scenario {
 		Lock:    Lock{TTL: sec, Factor: "0.01", Buffer: 2 * ms, NodeTimeout: 50 * ms, GiveUp: 500 * ms, Retry: Retry{Min: ms, Max: 20 * ms}},
 		Network: network.Config{Request: d, Reply: d}}
 	sc.Nodes, sc.Clients = make([]Node, 5), make([]Client, 3)
-	for i := range sc.Nodes {
-		sc.Nodes[i] = Node{Name: "ABCDE"[i : i+1], Clock: Clock{Rate: referenceRates[i]}}
+	for i, ppm := range []clock.Drift{-5000, -2500, 0, 2500, 5000} {
+		sc.Nodes[i] = Node{Name: "ABCDE"[i : i+1], Clock: Clock{Rate: (ppm * clock.PPM).Rate()}}
 	}
-	cycle := []Step{{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 5 * ms}, {Do: "release", Key: "k"}}
-	steps := slices.Repeat(cycle, len(sc.Clients))
-	for i := range sc.Clients {
-		sc.Clients[i] = Client{Name: "xyz"[i : i+1], Clock: Clock{Rate: referenceRates[2*i]}, Repeat: 3, Steps: steps[3*i : 3*i+3 : 3*i+3]}
+	for i, ppm := range []clock.Drift{-5000, 0, 5000} {
+		sc.Clients[i] = Client{Name: "xyz"[i : i+1], Clock: Clock{Rate: (ppm * clock.PPM).Rate()}, Repeat: 3, Steps: []Step{
+			{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: 5 * ms}, {Do: "release", Key: "k"}}}
 	}
 	return sc
 }
-
-// referenceRates are those of the nodes; each other one is a client's, too.
-var referenceRates = func() (rates [5]clock.Rate) {
-	for i := range rates {
-		rates[i] = (clock.Drift(i-2) * 2500 * clock.PPM).Rate()
-	}
-	return rates
-}()

@@ -13,7 +13,6 @@ import (
 // steps is the built-in workload: it carries out the steps of a scenario.
 func steps(p *Process) {
 	s := stepper{p: p, lock: p.Lock()}
-	s.held = s.room[:0]
 	for range max(1, p.c.conf.Repeat) {
 		for i := range p.c.conf.Steps {
 			if p.life.Err() != nil {
@@ -32,7 +31,6 @@ type stepper struct {
 	p    *Process
 	lock *Witness
 	held []holding
-	room [1]holding // of held, as long as it is no more
 }
 
 // holding is what the client holds of one key.
