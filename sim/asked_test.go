@@ -14,9 +14,9 @@ type carried struct {
 	did *[]redlock.Request
 }
 
-func (s carried) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s carried) Do(at, wall int64, req *redlock.Request, reply *redlock.Reply) (when int64) {
 	*s.did = append(*s.did, *req)
-	return s.Store.Do(at, wall, req)
+	return s.Store.Do(at, wall, req, reply)
 }
 
 // TestNodesDoWhatWasSent: a request that its connection has given up, and that a node

@@ -61,9 +61,9 @@ func (k *Keys) Get(key string) (value string, when int64, ok bool) {
 
 // Do carries a request out. What sets a key that is to be free, for a time, is taken for
 // a lock's: from then on the run's verdict follows that key.
-func (k *Keys) Do(req *redlock.Request) redlock.Reply {
+func (k *Keys) Do(req *redlock.Request) (reply redlock.Reply) {
 	w, n := k.w, k.w.nodes[k.at]
-	reply, when := n.Do(w.now, k.Wall(), req)
+	when := n.Do(w.now, k.Wall(), req, &reply)
 	if req.Op == redlock.OpAcquire && !n.locks[req.Key] {
 		if n.locks == nil {
 			n.locks = make(map[string]bool)

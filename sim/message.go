@@ -157,8 +157,8 @@ func (w *world) arrive(m *message) {
 	local := n.dial.at(w.now)
 	for i := range m.parts {
 		x := &m.parts[i]
-		reply, when := n.Do(w.now, local, x.req)
-		m.replies[x.at] = reply
+		reply := &m.replies[x.at]
+		when := n.Do(w.now, local, x.req, reply)
 		if !slices.Contains(w.keys, x.key) {
 			w.keys = append(w.keys, x.key)
 		}

@@ -50,12 +50,12 @@ type Config struct {
 // once at the start of a command. At is true time in nanoseconds; it never goes
 // back. Not safe for concurrent use.
 type Store interface {
-	// Do executes one request; reply.Node is not set. When is the key's expiry
-	// reading in whole milliseconds afterwards; it means something only if
-	// reply.Status is Done (of an acquire or extend), Ours or Others. An acquire
-	// with a fence number is answered with the node's own number; if the key is
-	// free and only the number too low, Gone.
-	Do(at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64)
+	// Do executes one request and fills in reply, all but its Node. When is the
+	// key's expiry reading in whole milliseconds afterwards; it means something
+	// only if reply.Status is Done (of an acquire or extend), Ours or Others. An
+	// acquire with a fence number is answered with the node's own number; if the
+	// key is free and only the number too low, Gone.
+	Do(at, wall int64, req *redlock.Request, reply *redlock.Reply) (when int64)
 
 	// Holder says whose key is, and until which reading in whole milliseconds.
 	Holder(wall int64, key string) (owner string, when int64, ok bool)

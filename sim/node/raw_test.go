@@ -34,9 +34,9 @@ func TestRaw(t *testing.T) {
 		for holder, want := range map[string]want{"": c.free, "a": c.own, "b": c.that} {
 			s := New(Config{})
 			if holder != "" {
-				s.Do(0, 0, &redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: holder, TTL: 10 * time.Millisecond})
+				do(s, 0, 0, &redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: holder, TTL: 10 * time.Millisecond})
 			}
-			reply, when := s.Do(3e6, 3e6, &redlock.Request{Op: c.op, Key: "k", Owner: "a", TTL: c.ttl})
+			reply, when := do(s, 3e6, 3e6, &redlock.Request{Op: c.op, Key: "k", Owner: "a", TTL: c.ttl})
 			owner, until, _ := s.Holder(3e6, "k")
 			if reply.Status != want.status || owner != want.owner || until != want.when {
 				t.Errorf("%s for %v, held by %q: status %d, now held by %q until %d; want %+v", Word(c.op), c.ttl, holder, reply.Status, owner, until, want)
@@ -54,10 +54,10 @@ func TestRawTakenBack(t *testing.T) {
 	for op := OpDelete; op <= OpAcquireCount; op++ {
 		s := New(Config{Persistence: EverySecond})
 		if op != OpSetForGood && op != OpAcquireCount {
-			s.Do(0, 0, &redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: "a", TTL: 10 * time.Millisecond})
+			do(s, 0, 0, &redlock.Request{Op: redlock.OpAcquire, Key: "k", Owner: "a", TTL: 10 * time.Millisecond})
 		}
 		owner, when, _ := s.Holder(1e6, "k")
-		if reply, _ := s.Do(1e6, 1e6, &redlock.Request{Op: op, Key: "k", Owner: "a", TTL: time.Second}); reply.Status != redlock.Done {
+		if reply, _ := do(s, 1e6, 1e6, &redlock.Request{Op: op, Key: "k", Owner: "a", TTL: time.Second}); reply.Status != redlock.Done {
 			t.Errorf("%s: status %d", Word(op), reply.Status)
 		}
 		s.Rollback(0)
@@ -74,8 +74,8 @@ func TestCount(t *testing.T) {
 	s := New(Config{})
 	for i := int64(1); i <= 3; i++ {
 		at := i * 100e6
-		reply, _ := s.Do(at, at, &redlock.Request{Op: OpAcquireCount, Key: "k", Owner: "a", TTL: 10 * time.Millisecond})
-		other, _ := s.Do(at, at, &redlock.Request{Op: OpAcquireCount, Key: "k", Owner: "b", TTL: 10 * time.Millisecond})
+		reply, _ := do(s, at, at, &redlock.Request{Op: OpAcquireCount, Key: "k", Owner: "a", TTL: 10 * time.Millisecond})
+		other, _ := do(s, at, at, &redlock.Request{Op: OpAcquireCount, Key: "k", Owner: "b", TTL: 10 * time.Millisecond})
 		if reply.Fence != uint64(i) || other.Fence != uint64(i) || other.Status != redlock.Others {
 			t.Errorf("grant %d: numbers %d and, refused, %d", i, reply.Fence, other.Fence)
 		}

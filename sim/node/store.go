@@ -74,10 +74,11 @@ func (s *store) Reset(c Config) {
 	clear(s.numbers)
 }
 
-func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) Do(at, wall int64, req *redlock.Request, reply *redlock.Reply) (when int64) {
 	s.now = max(s.now, at)
 	if req.TTL < time.Millisecond && req.Op != redlock.OpRelease {
-		return redlock.Reply{Status: redlock.Failed, Err: errExpire}, 0
+		reply.Status, reply.Fence, reply.Err = redlock.Failed, 0, errExpire
+		return 0
 	}
 	ms, k := millisecond(wall), s.find(req.Key)
 	if k != nil && k.set && s.over(k.when, ms) {
@@ -94,10 +95,11 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) 
 	default:
 		a = s.raw(k, ms, req)
 	}
+	reply.Status, reply.Fence, reply.Err = a.status, a.fence, nil
 	if a.status == redlock.Failed {
-		return redlock.Reply{Status: a.status, Err: errOp}, a.when
+		reply.Fence, reply.Err = 0, errOp
 	}
-	return redlock.Reply{Status: a.status, Fence: a.fence}, a.when
+	return a.when
 }
 
 // answer is what Do returns, in few words.

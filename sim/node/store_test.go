@@ -13,6 +13,12 @@ import (
 	"pgregory.net/rapid"
 )
 
+// do is s.Do, which returns the reply.
+func do(s Store, at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64) {
+	when = s.Do(at, wall, req, &reply)
+	return reply, when
+}
+
 const ms = int64(time.Millisecond)
 
 func acquire(key, owner string, ttl int64) *redlock.Request {
@@ -62,7 +68,7 @@ func TestRequestsAtTheEndOfAKey(t *testing.T) {
 				{"release of another's", release("k", "you"), redlock.Others, redlock.Gone, when, 0, "me", ""},
 			} {
 				s := New(Config{Expiry: expiry})
-				if r, w := s.Do(0, set, acquire("k", "me", ttl)); r != (redlock.Reply{Status: redlock.Done}) || w != when {
+				if r, w := do(s, 0, set, acquire("k", "me", ttl)); r != (redlock.Reply{Status: redlock.Done}) || w != when {
 					t.Fatalf("set: %+v until %d, want Done until %d", r, w, when)
 				}
 				if owner, w, ok := s.Holder(wall, "k"); ok != alive || ok && (owner != "me" || w != when) {
@@ -72,7 +78,7 @@ func TestRequestsAtTheEndOfAKey(t *testing.T) {
 				if alive {
 					status, until, holder = c.live, c.until, c.owner
 				}
-				r, w := s.Do(1, wall, c.req)
+				r, w := do(s, 1, wall, c.req)
 				if r != (redlock.Reply{Status: status}) || until != 0 && w != until {
 					t.Errorf("%s, %q at %d ns: %+v until %d, want %v until %d", c.name, expiry, wall, r, w, status, until)
 				}
@@ -88,7 +94,7 @@ func TestKeyThatNeverWas(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})
 	for _, r := range []*redlock.Request{extend("k", "me", ms), release("k", "me")} {
-		if reply, _ := s.Do(0, 0, r); reply.Status != redlock.Gone {
+		if reply, _ := do(s, 0, 0, r); reply.Status != redlock.Gone {
 			t.Errorf("op %d: %+v, want Gone", r.Op, reply)
 		}
 	}
@@ -104,7 +110,7 @@ func TestBadRequests(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})
 	for _, r := range []*redlock.Request{acquire("k", "me", 0), acquire("k", "me", ms-1), acquire("k", "me", -ms), extend("k", "me", 0), {Key: "k", TTL: time.Second}, {Op: 77, Key: "k", TTL: time.Second}} {
-		if reply, _ := s.Do(0, 0, r); reply.Status != redlock.Failed || reply.Err == nil {
+		if reply, _ := do(s, 0, 0, r); reply.Status != redlock.Failed || reply.Err == nil {
 			t.Errorf("%+v: %+v, want an error", r, reply)
 		}
 	}
@@ -117,16 +123,16 @@ func TestBadRequests(t *testing.T) {
 func TestReadingsBelowZero(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})
-	if _, when := s.Do(0, -1, acquire("k", "me", 10*ms)); when != 9 {
+	if _, when := do(s, 0, -1, acquire("k", "me", 10*ms)); when != 9 {
 		t.Errorf("set at -1 ns for 10 ms: until %d, want 9", when)
 	}
-	if _, when := s.Do(0, -ms, acquire("l", "me", 10*ms)); when != 9 {
+	if _, when := do(s, 0, -ms, acquire("l", "me", 10*ms)); when != 9 {
 		t.Errorf("set at -1 ms for 10 ms: until %d, want 9", when)
 	}
-	if r, when := s.Do(0, math.MaxInt64, acquire("m", "me", math.MaxInt64)); r.Status != redlock.Done || when != 2*(math.MaxInt64/ms) {
+	if r, when := do(s, 0, math.MaxInt64, acquire("m", "me", math.MaxInt64)); r.Status != redlock.Done || when != 2*(math.MaxInt64/ms) {
 		t.Errorf("the farthest end: %+v until %d", r, when)
 	}
-	if r, _ := s.Do(0, math.MinInt64, acquire("n", "me", ms)); r.Status != redlock.Done {
+	if r, _ := do(s, 0, math.MinInt64, acquire("n", "me", ms)); r.Status != redlock.Done {
 		t.Errorf("the earliest reading: %+v", r)
 	}
 }
@@ -135,14 +141,14 @@ func TestReadingsBelowZero(t *testing.T) {
 func TestStepBack(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})
-	s.Do(0, 0, acquire("k", "me", 10*ms))
-	if r, _ := s.Do(1, 11*ms, extend("k", "me", 10*ms)); r.Status != redlock.Gone {
+	do(s, 0, 0, acquire("k", "me", 10*ms))
+	if r, _ := do(s, 1, 11*ms, extend("k", "me", 10*ms)); r.Status != redlock.Gone {
 		t.Errorf("%+v, want Gone", r)
 	}
 	if _, _, ok := s.Holder(0, "k"); ok {
 		t.Error("it came back")
 	}
-	s.Do(2, 0, acquire("l", "me", 10*ms))
+	do(s, 2, 0, acquire("l", "me", 10*ms))
 	if _, _, ok := s.Holder(11*ms, "l"); ok {
 		t.Error("held past its end")
 	}
@@ -174,16 +180,16 @@ func TestFence(t *testing.T) {
 		{22 * ms, fencedAcquire("k", "c", 10*ms, math.MaxUint64), redlock.Reply{Status: redlock.Done, Fence: math.MaxUint64}},
 		{23 * ms, fencedAcquire("other", "c", 10*ms, 1), redlock.Reply{Status: redlock.Done, Fence: 1}},
 	} {
-		if got, _ := s.Do(int64(i), c.wall, c.req); got != c.want {
+		if got, _ := do(s, int64(i), c.wall, c.req); got != c.want {
 			t.Errorf("step %d: %+v, want %+v", i, got, c.want)
 		}
 	}
 	s.Evict(99, "other")
-	if got, _ := s.Do(100, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Gone {
+	if got, _ := do(s, 100, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Gone {
 		t.Errorf("after an eviction: %+v, want the number to stay", got)
 	}
 	s.Flush(100)
-	if got, _ := s.Do(101, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Done {
+	if got, _ := do(s, 101, 0, fencedAcquire("other", "d", ms, 1)); got.Status != redlock.Done {
 		t.Errorf("after a flush: %+v, want the number to be gone", got)
 	}
 }
@@ -201,17 +207,17 @@ func TestRollback(t *testing.T) {
 		owner, kept string
 		when, then  int64
 	}{
-		"set":       {func(Store) {}, func(s Store) { s.Do(at, 0, acquire("k", me, 10*ms)) }, "", me, 0, until},
-		"set again": {func(s Store) { s.Do(before, 0, acquire("k", "you", 1*ms)) }, func(s Store) { s.Do(at, 2*ms, acquire("k", me, 8*ms)) }, "you", me, 1, until},
-		"extension": {func(s Store) { s.Do(before, 0, acquire("k", me, 4*ms)) }, func(s Store) { s.Do(at, 0, extend("k", me, 10*ms)) }, me, me, 4, until},
-		"deletion":  {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Do(at, 0, release("k", me)) }, me, "", until, 0},
-		"eviction":  {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Evict(at, "k") }, me, "", until, 0},
-		"flush":     {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Flush(at) }, me, "", until, 0},
-		"expiry":    {func(s Store) { s.Do(before, 0, acquire("k", me, 1*ms)) }, func(s Store) { s.Do(at, 5*ms, release("k", me)) }, me, "", 1, 0},
-		"three ways": {func(s Store) { s.Do(before, 0, acquire("k", me, 10*ms)) }, func(s Store) {
-			s.Do(at, 0, extend("k", me, 20*ms))
-			s.Do(at, 0, release("k", me))
-			s.Do(at, 0, acquire("k", "you", 30*ms))
+		"set":       {func(Store) {}, func(s Store) { do(s, at, 0, acquire("k", me, 10*ms)) }, "", me, 0, until},
+		"set again": {func(s Store) { do(s, before, 0, acquire("k", "you", 1*ms)) }, func(s Store) { do(s, at, 2*ms, acquire("k", me, 8*ms)) }, "you", me, 1, until},
+		"extension": {func(s Store) { do(s, before, 0, acquire("k", me, 4*ms)) }, func(s Store) { do(s, at, 0, extend("k", me, 10*ms)) }, me, me, 4, until},
+		"deletion":  {func(s Store) { do(s, before, 0, acquire("k", me, 10*ms)) }, func(s Store) { do(s, at, 0, release("k", me)) }, me, "", until, 0},
+		"eviction":  {func(s Store) { do(s, before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Evict(at, "k") }, me, "", until, 0},
+		"flush":     {func(s Store) { do(s, before, 0, acquire("k", me, 10*ms)) }, func(s Store) { s.Flush(at) }, me, "", until, 0},
+		"expiry":    {func(s Store) { do(s, before, 0, acquire("k", me, 1*ms)) }, func(s Store) { do(s, at, 5*ms, release("k", me)) }, me, "", 1, 0},
+		"three ways": {func(s Store) { do(s, before, 0, acquire("k", me, 10*ms)) }, func(s Store) {
+			do(s, at, 0, extend("k", me, 20*ms))
+			do(s, at, 0, release("k", me))
+			do(s, at, 0, acquire("k", "you", 30*ms))
 		}, me, "you", until, 30},
 	} {
 		for _, horizon := range []clock.Duration{0, at - before + 1} {
@@ -230,7 +236,7 @@ func TestRollback(t *testing.T) {
 			if owner, _, ok := s.Holder(0, "k"); ok {
 				t.Errorf("%s: rolled back to the beginning: %q", name, owner)
 			}
-			if r, _ := s.Do(at+1, 0, acquire("k", me, 10*ms)); r.Status != redlock.Done {
+			if r, _ := do(s, at+1, 0, acquire("k", me, 10*ms)); r.Status != redlock.Done {
 				t.Errorf("%s: then set again: %+v", name, r)
 			}
 		}
@@ -240,10 +246,10 @@ func TestRollback(t *testing.T) {
 func TestRollbackOfFenceNumbers(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})
-	s.Do(1, 0, fencedAcquire("k", "a", ms, 5))
-	s.Do(2, 9*ms, fencedAcquire("k", "b", ms, 6))
+	do(s, 1, 0, fencedAcquire("k", "a", ms, 5))
+	do(s, 2, 9*ms, fencedAcquire("k", "b", ms, 6))
 	s.Rollback(1)
-	if got, _ := s.Do(3, 9*ms, fencedAcquire("k", "c", ms, 6)); got != (redlock.Reply{Status: redlock.Done, Fence: 6}) {
+	if got, _ := do(s, 3, 9*ms, fencedAcquire("k", "c", ms, 6)); got != (redlock.Reply{Status: redlock.Done, Fence: 6}) {
 		t.Errorf("%+v: a rollback forgets numbers too", got)
 	}
 }
@@ -253,20 +259,20 @@ func TestHorizon(t *testing.T) {
 	t.Parallel()
 	s := New(Config{Horizon: 100}).(*store)
 	for at := range int64(10_000) {
-		s.Do(at, at*ms, acquire("k", fmt.Sprint(at), ms))
-		s.Do(at, at*ms, release("k", fmt.Sprint(at)))
+		do(s, at, at*ms, acquire("k", fmt.Sprint(at), ms))
+		do(s, at, at*ms, release("k", fmt.Sprint(at)))
 	}
 	if n := len(s.journal); n > 2*2*101+few {
 		t.Errorf("keeps %d writes, of which 202 are within the horizon", n)
 	}
-	s.Do(10_000, 0, acquire("k", "last", ms))
-	s.Do(10_000, 0, acquire("l", "last", ms))
+	do(s, 10_000, 0, acquire("k", "last", ms))
+	do(s, 10_000, 0, acquire("l", "last", ms))
 	s.Rollback(9_950)
 	if _, _, ok := s.Holder(0, "k"); ok {
 		t.Error("the last write stands")
 	}
 	none := New(Config{Horizon: -1}).(*store)
-	none.Do(1, 0, acquire("k", "a", ms))
+	do(none, 1, 0, acquire("k", "a", ms))
 	none.Rollback(0)
 	if _, _, ok := none.Holder(0, "k"); !ok || len(none.journal) != 0 {
 		t.Errorf("without a journal nothing is taken back, and %d writes are kept", len(none.journal))
@@ -388,7 +394,7 @@ func TestStoreIsItsModel(t *testing.T) {
 				if r.Op == redlock.OpAcquire && rapid.Bool().Draw(t, "fenced") {
 					r.Fence = rapid.Uint64Range(1, 6).Draw(t, "fence")
 				}
-				got, when := reused.Do(at, wall, r)
+				got, when := do(reused, at, wall, r)
 				want, until := m.do(at, wall, r)
 				told := want.Status == redlock.Ours || want.Status == redlock.Others || want.Status == redlock.Done && r.Op != redlock.OpRelease
 				if got != want || told && when != until {
@@ -410,10 +416,10 @@ func TestStoreIsItsModel(t *testing.T) {
 }
 
 // cycle is one acquire, extend and release of each key.
-func cycle(s Store, at int64, requests [][3]*redlock.Request) {
+func cycle(s Store, at int64, requests [][3]*redlock.Request, reply *redlock.Reply) {
 	for _, r := range requests {
 		for i := range r {
-			s.Do(at, at, r[i])
+			s.Do(at, at, r[i], reply)
 		}
 	}
 }
@@ -429,12 +435,12 @@ func requests(keys int) [][3]*redlock.Request {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	for _, keys := range []int{1, 8, 1000} {
-		s := New(Config{})
+		s, reply := New(Config{}), new(redlock.Reply)
 		all := requests(keys)
 		run := func() {
 			s.Reset(Config{Horizon: 1000})
 			for at := range int64(10) {
-				cycle(s, at*100, all)
+				cycle(s, at*100, all, reply)
 			}
 			s.Rollback(500)
 			s.Flush(1000)
@@ -450,11 +456,11 @@ func BenchmarkDo(b *testing.B) {
 	for _, keys := range []int{1, 8, 1000} {
 		for name, horizon := range map[string]clock.Duration{"": clock.Duration(2 * time.Second), "/no journal": -1} {
 			b.Run(fmt.Sprint(keys, name), func(b *testing.B) {
-				s := New(Config{Horizon: horizon})
+				s, reply := New(Config{Horizon: horizon}), new(redlock.Reply)
 				all := requests(keys)
 				for i := 0; i < b.N; i++ {
 					r := all[i/3%keys][i%3]
-					s.Do(int64(i)*ms, int64(i)*ms, r)
+					s.Do(int64(i)*ms, int64(i)*ms, r, reply)
 				}
 			})
 		}
@@ -465,15 +471,16 @@ func Example() {
 	s := New(Config{Persistence: EverySecond})
 	second := int64(time.Second)
 	request := &redlock.Request{Op: redlock.OpAcquire, Key: "orders", Owner: "f00d", TTL: 10 * time.Second}
-	reply, when := s.Do(0, 5*second, request) // at true time 0 the node's clock reads 5 s
+	var reply redlock.Reply
+	when := s.Do(0, 5*second, request, &reply) // at true time 0 the node's clock reads 5 s
 	fmt.Println(reply.Status == redlock.Done, when)
 
 	request.Owner = "beef"
-	reply, _ = s.Do(1*second, 6*second, request)
+	s.Do(1*second, 6*second, request, &reply)
 	fmt.Println(reply.Status == redlock.Others)
 
 	s.Rollback(-1) // the set was lost
-	reply, when = s.Do(2*second, 7*second, request)
+	when = s.Do(2*second, 7*second, request, &reply)
 	fmt.Println(reply.Status == redlock.Done, when)
 	// Output:
 	// true 15000

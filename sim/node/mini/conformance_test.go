@@ -15,6 +15,12 @@ import (
 	"pgregory.net/rapid"
 )
 
+// do is s.Do, which returns the reply.
+func do(s node.Store, at, wall int64, req *redlock.Request) (reply redlock.Reply, when int64) {
+	when = s.Do(at, wall, req, &reply)
+	return reply, when
+}
+
 // The same random commands go to the fast node, to miniredis and to real servers
 // (servers_test.go), and the answers are compared.
 //
@@ -94,8 +100,8 @@ func foreign(s node.Store, at, wall int64, key string, ttl time.Duration) {
 		s.foreign(at, wall, key, ttl)
 		return
 	}
-	s.Do(at, wall, &redlock.Request{Op: node.OpDelete, Key: key, Owner: "foreign", TTL: ttl})
-	s.Do(at, wall, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "foreign", TTL: ttl})
+	do(s, at, wall, &redlock.Request{Op: node.OpDelete, Key: key, Owner: "foreign", TTL: ttl})
+	do(s, at, wall, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "foreign", TTL: ttl})
 }
 
 func (s *store) foreign(at, wall int64, key string, ttl time.Duration) {
@@ -155,8 +161,8 @@ func sequence(t *rapid.T, fast, mini node.Store, kinds []string) {
 		case "step":
 			for _, key := range keys {
 				nobodys := &redlock.Request{Op: redlock.OpRelease, Key: key, Owner: "nobody"}
-				fast.Do(at, wall, nobodys)
-				mini.Do(at, wall, nobodys)
+				do(fast, at, wall, nobodys)
+				do(mini, at, wall, nobodys)
 			}
 			if back := int64(s.ttl); s.fence == 0 && wall > back {
 				wall -= back
@@ -180,8 +186,8 @@ func sequence(t *rapid.T, fast, mini node.Store, kinds []string) {
 			foreign(mini, at, wall, key, s.ttl)
 		default:
 			req := s.request(key)
-			x, xWhen := fast.Do(at, wall, req)
-			y, yWhen := mini.Do(at, wall, req)
+			x, xWhen := do(fast, at, wall, req)
+			y, yWhen := do(mini, at, wall, req)
 			if !same(req, x, y) || xWhen != yWhen {
 				t.Fatalf("the fast node answers %+v, until %d; miniredis %+v, until %d:\n%s", x, xWhen, y, yWhen, strings.Join(told, "\n"))
 			}

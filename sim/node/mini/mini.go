@@ -86,7 +86,7 @@ func (s *store) tick(wall int64) {
 	}
 }
 
-func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) {
+func (s *store) Do(at, wall int64, req *redlock.Request, reply *redlock.Reply) (when int64) {
 	s.now = max(s.now, at)
 	s.tick(wall)
 	s.meet(req.Key)
@@ -104,15 +104,14 @@ func (s *store) Do(at, wall int64, req *redlock.Request) (redlock.Reply, int64) 
 	if after != before {
 		s.note(req.Key, before)
 	}
-	r := replies[0]
-	r.Node = 0
-	if r.Status == redlock.Failed || r.Status == redlock.Gone || r.Status == redlock.Done && !after.there {
-		return r, 0
+	reply.Status, reply.Fence, reply.Err = replies[0].Status, replies[0].Fence, replies[0].Err
+	switch {
+	case reply.Status == redlock.Failed || reply.Status == redlock.Gone || reply.Status == redlock.Done && !after.there:
+		return 0
+	case req.Op == redlock.OpRelease || req.Op == node.OpDelete:
+		return before.when
 	}
-	if req.Op == redlock.OpRelease || req.Op == node.OpDelete {
-		return r, before.when
-	}
-	return r, after.when
+	return after.when
 }
 
 // meet keeps a key in mind.

@@ -118,7 +118,7 @@ func (p *pair) round(many int) {
 			again = append(again, i)
 			continue
 		}
-		reply, _ := p.fast.Do(start, start, r)
+		reply, _ := do(p.fast, start, start, r)
 		if !same(r, reply, replies[j]) {
 			p.t.Fatalf("the fast node answers %+v, the server %+v:\n%s", reply, replies[j], strings.Join(p.last[i], "\n"))
 		}
@@ -132,8 +132,8 @@ func (p *pair) round(many int) {
 	}
 	for _, i := range others {
 		key := p.key(i)
-		p.fast.Do(start, start, &redlock.Request{Op: node.OpDelete, Key: key, Owner: "foreign", TTL: steps[i].ttl})
-		p.fast.Do(start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "foreign", TTL: steps[i].ttl})
+		do(p.fast, start, start, &redlock.Request{Op: node.OpDelete, Key: key, Owner: "foreign", TTL: steps[i].ttl})
+		do(p.fast, start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "foreign", TTL: steps[i].ttl})
 		p.last[i] = append(p.last[i], fmt.Sprintf("%v after %v", steps[i], time.Duration(start)))
 		p.blur[i] = took
 	}
@@ -169,11 +169,11 @@ func (p *pair) adopt(keys []int) {
 	for j, i := range keys {
 		key, ttl := p.key(i), max(all[j].left.Val(), time.Millisecond)
 		fence, _ := all[j].fence.Uint64()
-		p.fast.Do(start, start, &redlock.Request{Op: node.OpDelete, Key: key, TTL: ttl})
-		p.fast.Do(start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "number", TTL: ttl, Fence: fence})
-		p.fast.Do(start, start, &redlock.Request{Op: node.OpDelete, Key: key, TTL: ttl})
+		do(p.fast, start, start, &redlock.Request{Op: node.OpDelete, Key: key, TTL: ttl})
+		do(p.fast, start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: "number", TTL: ttl, Fence: fence})
+		do(p.fast, start, start, &redlock.Request{Op: node.OpDelete, Key: key, TTL: ttl})
 		if owner, err := all[j].owner.Result(); err == nil {
-			p.fast.Do(start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: owner, TTL: ttl})
+			do(p.fast, start, start, &redlock.Request{Op: redlock.OpAcquire, Key: key, Owner: owner, TTL: ttl})
 		}
 		p.last[i] = append(p.last[i], fmt.Sprintf("taken over after %v: %q for %v, number %d", time.Duration(start), all[j].owner.Val(), ttl, fence))
 		p.blur[i] = took + time.Millisecond
