@@ -275,8 +275,9 @@ type Effort struct {
 	depths int
 }
 
-// Depth is how many events were queued when one was taken, in the mean.
-func (e Effort) Depth() int { return e.depths / max(1, e.Events) }
+// Depth is how many events were queued when one was taken, in the mean, rounded to the
+// nearest number.
+func (e Effort) Depth() int { return (e.depths + e.Events/2) / max(1, e.Events) }
 
 // Effort is that of the last run.
 func (r *Runner) Effort() Effort {

@@ -57,7 +57,7 @@ func openBareLoop(*testing.T) (simRunner, error) {
 		depth += r.Effort().Depth()
 	}
 	b := &bareLoop{events: events / seeds}
-	for range max(1, depth/seeds) {
+	for range max(1, (depth+seeds/2)/seeds) {
 		b.push(0)
 	}
 	return b, nil
