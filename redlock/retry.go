@@ -102,7 +102,6 @@ func (p *patience) spent(wait time.Duration) bool {
 	return p.tries > 1 && p.l.clock.Now().Add(wait).Sub(p.began) >= p.budget
 }
 
-// sleep waits on the lock's clock, and says whether ctx let it.
-func (l *core) sleep(ctx context.Context, d time.Duration) bool {
-	return clock.Sleep(ctx, l.clock, d) == nil
-}
+// sleep waits on the lock's clock, but not beyond the end of ctx, which whoever waits
+// looks at next.
+func (l *core) sleep(ctx context.Context, d time.Duration) { clock.Sleep(ctx, l.clock, d) }

@@ -207,11 +207,7 @@ func (b *bubble) loop(ping func()) {
 		if n&63 == 0 {
 			ping()
 		}
-		next := int64(never)
-		if w.queue.Len() > 0 {
-			next = w.queue.First().At
-		}
-		switch {
+		switch next := w.queue.Next(); {
 		case !w.over && next > limit:
 			if b.pass(limit) {
 				w.over = true

@@ -112,7 +112,7 @@ func (w *world) begin(work func(*client) Workload) {
 const maxProcesses = 1<<15 - 1
 
 // process makes a process of a client that starts now.
-func (w *world) process(c *client, name string, work Workload) *Process {
+func (w *world) process(c *client, name string, work Workload) {
 	if len(c.procs) == maxProcesses {
 		panic(fmt.Sprintf("sim: %s has started %d processes: more are not allowed", c.conf.Name, maxProcesses))
 	}
@@ -123,7 +123,6 @@ func (w *world) process(c *client, name string, work Workload) *Process {
 	c.procs = append(c.procs, p)
 	w.mains++
 	w.push(w.now, evStart, c.id, 0, int32(p.n), 0)
-	return p
 }
 
 // last is the true time up to which a run may go on.
