@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +71,30 @@ func TestExtendStepLoses(t *testing.T) {
 	for _, e := range mustRun(t, sc).Events() {
 		if e.Kind == Wrote || e.Kind == Releasing {
 			t.Errorf("%v at %d, after the lock was found lost", e.Kind, e.At)
+		}
+	}
+}
+
+// TestStepsOnSeveralKeys: a step is of any key that a step of its client before it
+// acquires, and of no other.
+func TestStepsOnSeveralKeys(t *testing.T) {
+	t.Parallel()
+	sc := quiet()
+	var steps []Step
+	for _, do := range []string{"acquire", "release"} {
+		for _, key := range []string{"k", "l", "m", "k"} {
+			steps = append(steps, Step{Do: do, Key: key})
+		}
+	}
+	sc.Clients[0].Steps = steps
+	if err := sc.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, missing := range []string{"k", "l", "m"} {
+		sc.Clients[0].Steps = slices.DeleteFunc(slices.Clone(steps), func(s Step) bool { return s.Do == "acquire" && s.Key == missing })
+		want := "no step before this one acquires \"" + missing + "\""
+		if err := sc.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }
