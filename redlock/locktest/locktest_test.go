@@ -108,6 +108,6 @@ func (n *simNode) Do(reqs []*redlock.Request, replies []redlock.Reply) {
 	defer n.mu.Unlock()
 	for i, r := range reqs {
 		at := int64(time.Since(n.begin))
-		replies[i], _ = n.store.Do(at, n.begin.UnixNano()+at, r)
+		n.store.Do(at, n.begin.UnixNano()+at, r, &replies[i])
 	}
 }
