@@ -219,7 +219,10 @@ func (b *bubble) loop(ping func()) {
 				return
 			}
 		case b.pass(next):
-			if w.deliver(); b.woke && !w.tied() {
+			for w.deliver(); w.tied() && !w.history.full; {
+				w.deliver() // whom the first woke runs already: no time passes in between
+			}
+			if b.woke {
 				b.gather()
 			}
 		}

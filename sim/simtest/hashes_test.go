@@ -127,3 +127,21 @@ func same(t *testing.T, how string, want, got []string) {
 		}
 	}
 }
+
+// TestTiesInBubble: whom one of several timers of an instant woke runs while the others
+// are delivered, so that they come without anything in between. The race detector tells.
+func TestTiesInBubble(t *testing.T) {
+	_, err := sim.Run(sim.Reference(1), simtest.InBubble(t), sim.TimeStandsStill(), sim.Do(func(p *sim.Process) {
+		for range 3 {
+			p.Go(func(p *sim.Process) {
+				for range 20 {
+					p.Sleep(ms)
+					p.Clock().Now()
+				}
+			})
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
