@@ -46,7 +46,7 @@ var errRefused = fmt.Errorf("%w: connection refused", redlock.ErrUnsent)
 // its node.
 func (w *world) newMessage(l *lane) *message {
 	if len(w.unused) == 0 {
-		w.moreMessages()
+		w.addMessage()
 	}
 	k := len(w.unused) - 1
 	m := w.unused[k]
@@ -55,8 +55,8 @@ func (w *world) newMessage(l *lane) *message {
 	return m
 }
 
-// moreMessages makes one more.
-func (w *world) moreMessages() {
+// addMessage makes one more that is free to use.
+func (w *world) addMessage() {
 	m := &message{id: int32(len(w.msgs))}
 	m.parts, m.replies = m.onePart[:0], m.oneReply[:0]
 	w.unused, w.msgs = append(w.unused, m), append(w.msgs, m)
