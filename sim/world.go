@@ -84,6 +84,9 @@ func (w *world) reset() {
 	w.keys, w.effort = w.keys[:0], Effort{}
 	w.history.reset(sc)
 	w.unused = append(w.unused[:0], w.msgs...)
+	for _, m := range w.msgs { // some were still under way when the last run ended
+		m.to, m.conn, m.data = nil, nil, nil
+	}
 	for len(w.nodes) < len(sc.Nodes) {
 		w.nodes = append(w.nodes, &server{Store: w.newStore(node.Config{})})
 	}

@@ -3,6 +3,7 @@ package simtest_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 
 	"driftlock/clock"
 	"driftlock/sim"
+	"driftlock/sim/network"
 	"driftlock/sim/simtest"
 )
 
@@ -143,5 +145,38 @@ func TestTiesInBubble(t *testing.T) {
 	}))
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestBytesUnderWay: what was on its way over a connection when a run ended is none of
+// the next run of the same Runner.
+func TestBytesUnderWay(t *testing.T) {
+	r := sim.NewRunner(simtest.InBubble(t), sim.Do(func(p *sim.Process) {
+		for _, addr := range p.Addrs() {
+			go func() {
+				ctx, cancel := context.WithCancel(p.Context())
+				defer cancel()
+				if c, err := p.Dial(ctx, "tcp", addr); err == nil {
+					c.Close()
+				}
+			}()
+		}
+		p.Lock().Acquire(p.Context(), "k", 1000*ms)
+	}))
+	defer r.Close()
+	slow, quick := sim.Reference(5), sim.Reference(5)
+	slow.Until, slow.Grace, quick.Until = 20*ms, ms, 200*ms
+	slow.Network.Request.Delay = network.Delay{Min: 500 * ms}
+	var first []sim.Hash
+	for range 2 {
+		for i, sc := range []sim.Scenario{slow, quick} {
+			h, err := r.Run(sc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first = append(first, h.Hash()); first[i] != h.Hash() {
+				t.Errorf("scenario %d: hash %v, and then %v", i, first[i], h.Hash())
+			}
+		}
 	}
 }
