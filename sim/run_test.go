@@ -627,3 +627,33 @@ func TestFaultsAfterTheLastProcess(t *testing.T) {
 		t.Errorf("I2 broken by %v, want by 7.898s", margins)
 	}
 }
+
+// TestTiedSleeps: who wakes at one instant on one client asks in one batch.
+func TestTiedSleeps(t *testing.T) {
+	sc := Reference(1)
+	sc.Clients = sc.Clients[:1]
+	work := func(key string) Workload {
+		return func(p *Process) {
+			p.Sleep(time.Millisecond)
+			p.Lock().Acquire(p.Context(), key, time.Second)
+		}
+	}
+	h, err := Run(sc, Do(func(p *Process) {
+		p.Go(work("a"))
+		p.Go(work("b"))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range h.Events() {
+		if e.Kind == Executed {
+			if n++; e.Nth != 1 {
+				t.Errorf("at %v: %q is asked for by a message of its own", e.At, h.Text(e.Key))
+			}
+		}
+	}
+	if n != 2*len(sc.Nodes) {
+		t.Errorf("%d requests were carried out, want %d", n, 2*len(sc.Nodes))
+	}
+}
