@@ -657,3 +657,44 @@ func TestTiedSleeps(t *testing.T) {
 		t.Errorf("%d requests were carried out, want %d", n, 2*len(sc.Nodes))
 	}
 }
+
+// TestPausedClientSeesThatAContextEnded: a client that stands still as a context ends
+// sees it with the next event that reaches anybody after that, though it wakes nobody.
+func TestPausedClientSeesThatAContextEnded(t *testing.T) {
+	sc := Reference(1)
+	sc.Clients = sc.Clients[:2]
+	for i := range sc.Clients {
+		sc.Clients[i].Clock = Clock{}
+	}
+	sc.Network = network.Config{Request: network.Path{Delay: network.Delay{Min: ms}}, Paths: map[string]network.Path{}}
+	for i, n := range sc.Nodes {
+		sc.Network.Paths[n.Name+">y"] = network.Path{Delay: network.Delay{Min: 60*ms + clock.Duration(i)*10*ms}}
+	}
+	sc.Lock.NodeTimeout = 200 * ms
+	sc.Faults = []Fault{{Kind: "pause", On: "x", At: 10 * ms, For: 40 * ms}}
+	var ctx context.Context
+	var cancel context.CancelFunc
+	h, err := Run(sc, DoAs("x", func(p *Process) {
+		ctx, cancel = context.WithCancel(p.Context())
+		clock.Sleep(ctx, p.Clock(), time.Second)
+	}), DoAs("y", func(p *Process) {
+		p.Go(func(p *Process) { p.Lock().Acquire(p.Context(), "k", time.Second) })
+		p.Sleep(20 * time.Millisecond)
+		cancel()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := int64(0)
+	for _, e := range h.Events() {
+		if e.Kind == Heard && first == 0 {
+			first = e.At
+		}
+		if e.Kind == Ended && e.Client == 0 && e.At != first {
+			t.Errorf("x went on at %v, and the first answer was heard at %v", clock.Duration(e.At), clock.Duration(first))
+		}
+	}
+	if first != int64(61*ms) {
+		t.Errorf("the first answer is heard at %v, want 61 ms", clock.Duration(first))
+	}
+}
