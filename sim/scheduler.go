@@ -272,8 +272,9 @@ func (w *world) list(r *routine) {
 	}
 }
 
-// busy says whether runReady could find anything to do.
-func (w *world) busy() bool { return len(w.ready) > 0 || len(w.dirty) > 0 || w.ran || w.pauses }
+// busy says whether runReady could find anything to do. (Who has asked for something has
+// run.)
+func (w *world) busy() bool { return len(w.ready) > 0 || w.ran || w.pauses }
 
 // runReady resumes whom the last event woke, and whom those woke by ending a
 // context. Then what they asked for goes out: a batch holds all of one step.
