@@ -26,15 +26,20 @@ func drawFaults(t *rapid.T, kinds ...string) []Fault {
 	return faults
 }
 
+// drawLines draws a machine with faults, and returns its clocks.
+func drawLines(t *rapid.T) []*line {
+	var m machine
+	m.set(Clock{Rate: clock.Ratio(rapid.Int64Range(1, 9).Draw(t, "num"), rapid.Int64Range(1, 9).Draw(t, "den")), Offset: 7},
+		drawFaults(t, "step", "rate", "freeze", "suspend"), "m", nil)
+	return []*line{&m.wall, &m.mono, &m.boot}
+}
+
 // TestReachIsTheFirstInstant compares the solved instant with a search, true
 // nanosecond by true nanosecond.
 func TestReachIsTheFirstInstant(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var m machine
-		m.set(Clock{Rate: clock.Ratio(rapid.Int64Range(1, 9).Draw(t, "num"), rapid.Int64Range(1, 9).Draw(t, "den")), Offset: 7},
-			drawFaults(t, "step", "rate", "freeze", "suspend"), "m", nil)
-		for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
+		for _, l := range drawLines(t) {
 			from := rapid.Int64Range(0, 1200).Draw(t, "from")
 			want := rapid.Int64Range(0, 2000).Draw(t, "reading")
 			got := l.reach(from, want)
@@ -57,10 +62,7 @@ func TestReachIsTheFirstInstant(t *testing.T) {
 func TestDialReadsTheLine(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var m machine
-		m.set(Clock{Rate: clock.Ratio(rapid.Int64Range(1, 9).Draw(t, "num"), rapid.Int64Range(1, 9).Draw(t, "den")), Offset: 7},
-			drawFaults(t, "step", "rate", "freeze", "suspend"), "m", nil)
-		for _, l := range []*line{&m.wall, &m.mono, &m.boot} {
+		for _, l := range drawLines(t) {
 			d := l.dial()
 			for _, at := range rapid.SliceOfN(rapid.Int64Range(0, 1500), 1, 30).Draw(t, "times") {
 				if got, want := d.at(at), l.at(at); got != want {
