@@ -28,15 +28,24 @@ func (n *Node) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for range 3 { // PostgreSQL may say that another has just made it
-		if _, err = n.db.ExecContext(ctx, text); err == nil {
+	for range 3 {
+		_, err = n.db.ExecContext(ctx, text)
+		if err == nil {
 			return nil
 		}
-		if state := dialect.State(err); state != "23505" && state != "42P07" {
+		if !madeMeanwhile(dialect.State(err)) {
 			break
 		}
 	}
 	return fmt.Errorf("sqlnode: create table %s on %s: %w", n.table, n.name, err)
+}
+
+// madeMeanwhile says whether the state is one with which PostgreSQL's CREATE TABLE IF
+// NOT EXISTS ends when another has made the table after it had looked: by what of it
+// was there first, the table (duplicate_table), its row type (duplicate_object), or a
+// row of either that was not committed yet (unique_violation).
+func madeMeanwhile(state string) bool {
+	return state == "42P07" || state == "42710" || state == "23505"
 }
 
 // Tidy deletes the rows of keys that expired without a release, and says how many. Such
