@@ -290,9 +290,9 @@ func held(s *findings.Sum) string {
 	if c := s.Closest; c != nil {
 		left := timeline.Margin(time.Duration(c.Left)) + " left"
 		if c.Left < 0 {
-			left = timeline.Margin(-time.Duration(c.Left)) + " too little, but for its release"
+			left = timeline.Margin(-time.Duration(c.Left)) + " too little"
 		}
-		text += fmt.Sprintf(" Closest: seed %d, %s.", c.Seed, left)
+		text += fmt.Sprintf(" Closest, releases ignored: seed %d, %s.", c.Seed, left)
 	}
 	never := "nothing that the space has"
 	if unseen := s.Unseen(); len(unseen) > 0 {
