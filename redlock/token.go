@@ -18,7 +18,10 @@ type Token struct{ l *lease }
 // ParseToken takes a token over from another process, by its String. Such a
 // token has no deadline, because a reading of another machine's clock means
 // nothing here: Valid is false until an Extend has succeeded. It can be
-// released at once.
+// released at once; but the acquire may still be on its way to a slow node, beyond
+// the quorum that has answered. Only the lock that acquired sends its release
+// behind it. Another's may overtake it there, and that node then has the key until
+// its TTL is over.
 func ParseToken(s string) (Token, error) {
 	if len(s) != 32 || strings.Trim(s, "0123456789abcdef") != "" {
 		return Token{}, badArgument("token %s: allowed are 32 digits of 0-9 and a-f", quoted(s))

@@ -307,12 +307,13 @@ func cancelled(s *stage) {
 		}
 		cancel()
 	}
-	token := s.acquire(s.lock(), "k", long)
+	holder := s.lock()
+	token := s.acquire(holder, "k", long)
 	ctx, cancel := context.WithTimeout(background(), 100*time.Millisecond)
 	defer cancel()
 	_, err := l.Acquire(ctx, "k", long)
 	wantIs(s, "a cancelled wait", err, context.DeadlineExceeded)
-	s.release(l, "k", token)
+	s.release(holder, "k", token) // another's release may overtake the holder's acquire
 	eventually(s, 5*time.Second, "the key is free on every node", func() bool {
 		for _, n := range s.nodes {
 			if r := do(n, request("k", "+x", long, 0))[0]; r.Status != redlock.Done {
