@@ -95,6 +95,9 @@ type Receiver interface{ Receive(Reply) }
 // errBehind is what a request hears that waited behind a batch without an answer.
 var errBehind = fmt.Errorf("%w: the batch before it got no answer", ErrUnsent)
 
+// errRecalled is what an acquire hears that its own release took out of the line.
+var errRecalled = fmt.Errorf("%w: released before it was", ErrUnsent)
+
 // Push puts req in line at now. It must not be changed until to has heard; to
 // may be nil. It is not sent after wait has passed, or if it is a release, after
 // the longer of wait and its TTL.
@@ -282,7 +285,7 @@ func (l *Lane) recall(release *Request) bool {
 		it := l.line[i]
 		if it.req.Op == OpAcquire && it.req.Owner == release.Owner && it.req.Key == release.Key {
 			l.line = cut(l.line, i, i+1)
-			l.tell(it.to, Reply{Err: ErrUnsent})
+			l.tell(it.to, Reply{Err: errRecalled})
 			return true
 		}
 	}

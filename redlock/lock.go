@@ -113,6 +113,9 @@ type core struct {
 // over gives the lock its transport.
 func (l *core) over(t Transport) error {
 	l.transport, l.n = t, t.Len()
+	if t, ok := t.(*transport); ok && len(l.observers) > 0 {
+		t.missed = l.missed
+	}
 	l.idle.Store(l.first.begin())
 	if l.fencing {
 		l.hints = new(fenceHints)
@@ -206,6 +209,11 @@ func (p *poll) begin() *poll {
 		return true
 	}
 	return p
+}
+
+// missed tells the observers of a failure that came when no call waited for it any more.
+func (l *core) missed(m miss) {
+	l.observe(m.ctx, Event{Kind: NodeFailed, Key: m.key, Node: m.reply.Node, Err: l.nodeError(m.op, &m.reply)})
 }
 
 func (l *core) nodeName(i int) string {

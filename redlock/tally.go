@@ -43,6 +43,13 @@ func (v *tally) count(r *Reply) *NodeError {
 // fail counts an answer that is none.
 func (v *tally) fail(r *Reply) *NodeError {
 	v.by[Failed]++
+	e := v.lock.nodeError(v.op, r)
+	v.failures = append(v.failures, e)
+	return e
+}
+
+// nodeError is what an answer that is none says.
+func (l *core) nodeError(op Op, r *Reply) *NodeError {
 	err := r.Err
 	switch {
 	case r.Status != Failed:
@@ -50,9 +57,7 @@ func (v *tally) fail(r *Reply) *NodeError {
 	case err == nil:
 		err = ErrNoAnswer
 	}
-	e := &NodeError{Node: r.Node, Name: v.lock.nodeName(r.Node), Op: v.op, Err: err}
-	v.failures = append(v.failures, e)
-	return e
+	return &NodeError{Node: r.Node, Name: l.nodeName(r.Node), Op: op, Err: err}
 }
 
 func (v *tally) are(s Status) int { return int(v.by[s]) }

@@ -47,6 +47,16 @@ type transport struct {
 	driven  bool        // the clock decides what runs when, as a simulator's does
 	calls   sync.Pool   // of *call
 	looking atomic.Bool // look will come
+	missed  func(miss)  // is told of failures that no caller was; nil: nobody is
+}
+
+// A miss is the failure of a node that the caller did not hear of: it had enough of
+// the others' answers, or its context had ended.
+type miss struct {
+	ctx   context.Context // the caller's
+	op    Op
+	key   string
+	reply Reply
 }
 
 // A worker carries the batches of one lane to its node.
@@ -59,7 +69,8 @@ type worker struct {
 
 	mu      sync.Mutex // guards the rest; never held over node.Do
 	lane    Lane
-	woken   *call // has heard enough, and is roused once mu is free
+	woken   *call  // has heard enough, and is roused once mu is free
+	misses  []miss // are told then, too
 	running bool
 	resting bool      // a goroutine waits for more to do
 	rested  bool      // and did when look last came
@@ -85,7 +96,11 @@ type call struct {
 	timer     clockwork.Timer // of expire; the listener's, nil until it first has to wait
 	timed     bool            // and whether it is set
 
-	mu      sync.Mutex // guards the rest
+	ctx   context.Context // of the broadcast
+	req   *Request
+	heard uint64 // the nodes whose answer or silence the listener knows: one bit a node
+
+	mu      sync.Mutex // guards the rest; and what is above once nobody listens
 	replies []Reply    // in order of arrival
 	want    int        // wake when there are so many
 	over    bool       // the time to wait has passed
@@ -103,15 +118,25 @@ func (t *transport) newCall() *call {
 	return c
 }
 
-// Receive implements Receiver.
+// Receive implements Receiver. The worker's mu is held.
 func (c *call) Receive(r Reply) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replies = append(c.replies, r)
+	w := &c.transport.workers[r.Node]
 	if len(c.replies) == c.want {
-		c.transport.workers[r.Node].wake(c)
+		w.wake(c)
+	}
+	if c.left && c.missed(&r) {
+		w.misses = append(w.misses, miss{c.ctx, c.req.Op, c.req.Key, r})
 	}
 	c.recycle()
+}
+
+// missed says whether r is a failure that is to be told though nobody listens. A request
+// that its own caller took out of the line has not failed.
+func (c *call) missed(r *Reply) bool {
+	return r.Status == Failed && c.transport.missed != nil && c.heard&(1<<r.Node) == 0 && r.Err != errRecalled && !errors.Is(r.Err, ErrClosed)
 }
 
 // expire says that the time to wait has passed.
@@ -171,10 +196,24 @@ func (c *call) wait(ctx context.Context, timeout time.Duration) (why error) {
 // leave says that nobody listens any more.
 func (c *call) leave() {
 	late := c.timed && !c.timer.Stop()
+	var misses []miss // there already, after what was enough
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	for i := range c.replies {
+		if c.missed(&c.replies[i]) {
+			misses = append(misses, miss{c.ctx, c.req.Op, c.req.Key, c.replies[i]})
+		}
+	}
 	c.left, c.kept, c.timed = true, late, false
 	c.recycle()
+	c.mu.Unlock()
+	c.transport.tell(misses)
+}
+
+// tell tells of misses. No mutex is held.
+func (t *transport) tell(misses []miss) {
+	for _, m := range misses {
+		t.missed(m)
+	}
 }
 
 // recycle gives the call back for another use, if it has no more. Mu is held.
@@ -188,6 +227,7 @@ func (c *call) recycle() {
 	}
 	clear(c.replies)
 	c.replies, c.left = c.replies[:0], false
+	c.ctx, c.req, c.heard = nil, nil, 0
 	c.transport.calls.Put(c)
 }
 
@@ -198,6 +238,7 @@ func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Dur
 		c := t.newCall()
 		defer c.leave()
 		now, req := t.now(), &req
+		c.ctx, c.req = ctx, req
 		for i := range t.workers {
 			t.workers[i].push(now, req, timeout, c)
 		}
@@ -208,23 +249,26 @@ func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Dur
 // listen yields the replies until all are there, timeout has passed or ctx has ended.
 // Replies that are there win over the end.
 func (c *call) listen(ctx context.Context, timeout time.Duration, yield func(Reply) bool) {
-	var heard uint64
 	n := len(c.transport.workers)
 	for seen := 0; seen < n; {
 		why := c.wait(ctx, timeout)
 		replies, over := c.next(seen)
 		for _, r := range replies {
 			seen++
-			heard |= 1 << r.Node
+			c.heard |= 1 << r.Node
 			if !yield(r) {
 				return
 			}
 		}
-		if why == nil && over {
-			why = ErrNoAnswer
-		}
-		if why != nil {
-			Silence(n, heard, why, yield)
+		switch {
+		case why != nil: // of the context; that the nodes are silent is yet to be seen
+			Silence(n, c.heard, why, yield)
+			return
+		case over:
+			Silence(n, c.heard, ErrNoAnswer, func(r Reply) bool {
+				c.heard |= 1 << r.Node
+				return yield(r)
+			})
 			return
 		}
 	}
@@ -263,12 +307,13 @@ func (w *worker) wake(c *call) {
 // unlock frees mu, and then rouses who was woken meanwhile: a listener that ran at once
 // would ask for mu again.
 func (w *worker) unlock() {
-	c := w.woken
-	w.woken = nil
+	c, misses := w.woken, w.misses
+	w.woken, w.misses = nil, nil
 	w.mu.Unlock()
 	if c != nil {
 		c.rouse()
 	}
+	w.transport.tell(misses)
 }
 
 // work sends batch after batch until there has been none for a moment. Whoever a reply
