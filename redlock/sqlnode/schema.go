@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/redlock/dialect"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // Schema is the statement that makes the table of nodes with the same options, for a
@@ -21,31 +25,39 @@ func Schema(d dialect.Dialect, table string) (string, error) {
 	return d.Statement(schema, "{table}", table, "{bytes}", d.Bytes(), "{engine}", d.Engine()).Text, nil
 }
 
-// Create makes the node's table if there is none. Several processes may do so at once.
-// A table that is there is left as it is, whatever it looks like.
+// Create makes the node's table if there is none. Several processes may do so at once,
+// and where there is one it needs no right to make one. A table that is there is left as
+// it is, whatever it looks like. A database that is busy is tried again until the node's
+// timeout (WithTimeout) is over.
 func (n *Node) Create(ctx context.Context) error {
 	text, err := Schema(n.dialect, n.table)
 	if err != nil {
 		return err
 	}
-	for range 3 {
-		_, err = n.db.ExecContext(ctx, text)
-		if err == nil {
+	bounded, cancel := context.WithTimeout(ctx, n.timeout)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		// What it says if another makes the table just now depends on the database and
+		// on how far the other has come.
+		if _, err = n.db.ExecContext(ctx, text); err == nil || n.exists(ctx) {
 			return nil
 		}
-		if !madeMeanwhile(dialect.State(err)) {
-			break
+		if n.dialect.FaultOf(err) != dialect.Again || clock.Sleep(bounded, clockwork.NewRealClock(), pause) != nil {
+			return fmt.Errorf("sqlnode: create table %s on %s: %w", n.table, n.name, err)
 		}
 	}
-	return fmt.Errorf("sqlnode: create table %s on %s: %w", n.table, n.name, err)
 }
 
-// madeMeanwhile says whether the state is one with which PostgreSQL's CREATE TABLE IF
-// NOT EXISTS ends when another has made the table after it had looked: by what of it
-// was there first, the table (duplicate_table), its row type (duplicate_object), or a
-// row of either that was not committed yet (unique_violation).
-func madeMeanwhile(state string) bool {
-	return state == "42P07" || state == "42710" || state == "23505"
+// exists says whether the table can be read.
+func (n *Node) exists(ctx context.Context) bool {
+	rows, err := n.db.QueryContext(ctx, n.dialect.Statement(exists, "{table}", n.table).Text)
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err() == nil
 }
 
 // Tidy deletes the rows of keys that expired without a release, and says how many. Such

@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	"driftlock/clock"
 	"driftlock/redlock"
 	"driftlock/redlock/dialect"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // A session is one connection during one batch.
@@ -63,11 +66,7 @@ func (s *session) again(ctx context.Context, f func() error) error {
 			s.broken = err
 			return fmt.Errorf("%w: %w", redlock.ErrNoAnswer, err)
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if clock.Sleep(ctx, clockwork.NewRealClock(), pause) != nil {
 			s.broken = err
 			return fmt.Errorf("%w: %w", redlock.ErrNoAnswer, err)
 		}

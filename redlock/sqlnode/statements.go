@@ -39,6 +39,8 @@ WHERE lock_key = {1} AND owner = {2} AND expires >= {now}`
 	look = `SELECT owner, CASE WHEN expires >= {now} THEN 1 ELSE 0 END, fence FROM {table} WHERE lock_key = {1}`
 	tidy = `DELETE FROM {table} WHERE fence = 0 AND expires < {now}`
 
+	exists = `SELECT 1 FROM {table} WHERE 1 = 0`
+
 	schema = `CREATE TABLE IF NOT EXISTS {table} (
 	lock_key {bytes} NOT NULL PRIMARY KEY,
 	owner    {bytes} NOT NULL,

@@ -3,6 +3,8 @@ package sqltest
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -387,22 +389,68 @@ func TestSameDatabaseTwice(t *testing.T) {
 // second depends on how far the first has come, so there are many tables.
 func TestCreate(t *testing.T) {
 	everywhere(t, func(t *testing.T, db *databases.Database) {
-		for table := range 30 {
-			var wg sync.WaitGroup
-			for range 8 {
-				n, err := sqlnode.New("n", db.DB, db.Dialect, sqlnode.WithTable(fmt.Sprintf("locks_%d", table)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				wg.Go(func() {
-					if err := n.Create(bg); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wg.Wait()
+		for table := range 20 {
+			createAtOnce(t, fmt.Sprint("locks_", table), db, db, db, db, db, db, db, db)
 		}
 	})
+}
+
+// createAtOnce has each make the table at the same time.
+func createAtOnce(t *testing.T, table string, each ...*databases.Database) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, db := range each {
+		n, err := sqlnode.New("n", db.DB, db.Dialect, sqlnode.WithTable(table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			if err := n.Create(bg); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// SQLite that was not told to wait is tried again.
+func TestCreateInABusyFile(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		file := "file:" + url.PathEscape(filepath.Join(t.TempDir(), "busy.db"))
+		var pools []*databases.Database
+		for range 8 {
+			pools = append(pools, databases.Open(t, dialect.SQLite, "sqlite", file))
+		}
+		createAtOnce(t, "locks", pools...)
+	}
+}
+
+// Where the table is there, nobody needs the right to make it; where it is not, the
+// database's own error is told.
+func TestCreateWithoutTheRight(t *testing.T) {
+	t.Parallel()
+	made := databases.Fresh(t, &shared, dialect.PostgreSQL)
+	nodeIn(t, made)
+	for _, s := range []string{"CREATE ROLE clerk LOGIN", "GRANT SELECT, INSERT, UPDATE, DELETE ON redlock TO clerk"} {
+		exec(t, made, s)
+	}
+	for name, source := range map[string]string{
+		"no right to create":  strings.Replace(made.Source, "driftlock@", "clerk@", 1),
+		"a read-only session": made.Source + "&default_transaction_read_only=on",
+	} {
+		db := databases.Open(t, dialect.PostgreSQL, made.Driver, source)
+		for table, want := range map[string]bool{"redlock": true, "others": false} {
+			n, err := sqlnode.New("n", db.DB, db.Dialect, sqlnode.WithTable(table))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = n.Create(bg)
+			if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "create table others on n: ERROR") {
+				t.Errorf("%s, %s: %v", name, table, err)
+			}
+		}
+	}
 }
 
 func TestBadArguments(t *testing.T) {
