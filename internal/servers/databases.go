@@ -59,9 +59,10 @@ func (s *Server) mariadb(port string) (*exec.Cmd, string, error) {
 }
 
 // quick are the options of MariaDB's programs that concern its files. What it flushes
-// survives its own end, not that of the machine.
+// survives its own end, not that of the machine. Its temporary tables are its own: one
+// that starts deletes those in its folder, whose ever they are.
 func (s *Server) quick() []string {
-	return []string{"--no-defaults", "--datadir=" + s.data(), "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M"}
+	return []string{"--no-defaults", "--datadir=" + s.data(), "--tmpdir=" + s.dir, "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M"}
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
