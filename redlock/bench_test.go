@@ -115,7 +115,8 @@ func BenchmarkWatched(b *testing.B) {
 
 // Design, section 10: a held, watched lock costs no goroutine and at most 1 KiB.
 func TestWatchedIsSmall(t *testing.T) {
-	if bytes, goroutines := watched(t, 20_000); bytes > 1024 || goroutines > 0 {
-		t.Errorf("%.0f bytes and %.2f goroutines a lock", bytes, goroutines)
+	// The process may begin a few goroutines of its own meanwhile.
+	if bytes, goroutines := watched(t, 20_000); bytes > 1024 || goroutines > 0.001 {
+		t.Errorf("%.0f bytes and %g goroutines a lock", bytes, goroutines)
 	}
 }
