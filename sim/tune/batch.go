@@ -43,8 +43,8 @@ func (p *Plan) each(ctx context.Context, factor string, n int, on func(done int)
 	if jobs <= 0 {
 		jobs = runtime.GOMAXPROCS(0)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	hands := (n + handful - 1) / handful
 	finished := make([]bool, hands)
 	var (
@@ -52,7 +52,7 @@ func (p *Plan) each(ctx context.Context, factor string, n int, on func(done int)
 		mu    sync.Mutex
 		total int
 		wait  sync.WaitGroup
-		wrong error
+		wrong error // of a run; that ctx has ended is none, whatever its cause
 	)
 	work := func() {
 		r := sim.NewRunner(p.options()...)
@@ -67,7 +67,12 @@ func (p *Plan) each(ctx context.Context, factor string, n int, on func(done int)
 			for i := from; i < to; i++ {
 				h, err := r.Run(p.scenario(p.Seed+uint64(i), factor))
 				if err != nil {
-					cancel(fmt.Errorf("seed %d: %w", p.Seed+uint64(i), err))
+					mu.Lock()
+					if wrong == nil {
+						wrong = fmt.Errorf("seed %d: %w", p.Seed+uint64(i), err)
+					}
+					mu.Unlock()
+					cancel()
 					return
 				}
 				tell(i, h, r.Check())
@@ -80,14 +85,10 @@ func (p *Plan) each(ctx context.Context, factor string, n int, on func(done int)
 			mu.Unlock()
 		}
 	}
-	outer := ctx
 	for range min(jobs, hands) {
 		wait.Go(work)
 	}
 	wait.Wait()
-	if cause := context.Cause(outer); cause != nil && cause != context.Canceled && cause != context.DeadlineExceeded {
-		wrong = cause
-	}
 	done := 0
 	for hand := 0; hand < hands && finished[hand]; hand++ {
 		done = min(n, (hand+1)*handful)

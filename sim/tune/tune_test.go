@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"runtime/debug"
@@ -299,12 +300,12 @@ func TestRecommendation(t *testing.T) {
 // A batch that is stopped keeps what it has.
 func TestBatchStops(t *testing.T) {
 	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancelCause(t.Context())
 	p := wide(1)
 	p.Runs = 1_000_000
 	b, err := p.Run(ctx, func(done int) {
 		if done >= 2*handful {
-			stop()
+			stop(errors.New("a signal"))
 		}
 	})
 	if err != nil || len(b.Runs) == 0 || len(b.Runs) > 100*handful {
