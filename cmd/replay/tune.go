@@ -64,6 +64,9 @@ arguments or file; 4 a fault of the tool or the machine.`,
 		Args: takes(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
+				if cmd.Flags().NFlag() > 1 {
+					return errors.New("--list goes alone: it is for a TTL of 10s and a buffer of 2ms")
+				}
 				_, err := fmt.Fprint(a.out, tune.PresetTable())
 				return written(err)
 			}
@@ -82,7 +85,7 @@ arguments or file; 4 a fault of the tool or the machine.`,
 	fl.StringVar(&f.nodeDrift, "node-drift", "", "of the nodes' clocks, if they are not as --drift says")
 	fl.StringVar(&f.law, "law", "uniform", "how rates spread within: uniform, ends (one or the other) or normal (6 σ)")
 	fl.StringVar(&f.slew, "slew", "", "a clock that is off corrects itself by running `so much` fast or slow: 500ppm")
-	fl.DurationVar(&f.slewMax, "slew-max", time.Second, "the most that a slew corrects")
+	fl.DurationVar(&f.slewMax, "slew-max", 0, "the most that a slew corrects, with --slew or --clocks; 0: no bound")
 	fl.DurationVar(&f.step, "step", 0, "nodes' clocks step, to either side, by at most so much")
 	fl.StringVar(&f.stepShare, "step-share", "0.01", "the `share` of the leases that meet a step, of each node")
 	fl.StringVar(&f.measured, "measured", "", "the nodes' clocks are as replay measure found them: its `file`; sets --nodes")
@@ -171,12 +174,19 @@ func changed(cmd *cobra.Command, flags ...string) bool {
 
 // clocked gives the plan its clocks.
 func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []string, error) {
-	byHand := changed(cmd, "drift", "client-drift", "node-drift", "slew")
+	drifts := changed(cmd, "drift", "client-drift", "node-drift") || f.sweeps(tune.OfDrift)
+	byHand := changed(cmd, "drift", "client-drift", "node-drift", "slew") || changed(cmd, "law") && drifts
 	switch {
-	case f.measured != "" && (byHand || changed(cmd, "clocks", "nodes", "step")):
-		return p, nil, errors.New("--measured says what the clocks and nodes are like: it goes without --clocks, --nodes, --drift, --slew and --step")
+	case f.measured != "" && (byHand || changed(cmd, "clocks", "nodes", "step", "law", "slew-max", "step-share")):
+		return p, nil, errors.New("--measured says what the clocks and nodes are like: it goes without --clocks, --nodes, --drift, --law, --slew and --step")
 	case byHand && changed(cmd, "clocks"):
 		return p, nil, errors.New("--clocks, or --drift and --slew: one of them, please")
+	case changed(cmd, "law") && !drifts:
+		return p, nil, fmt.Errorf("--law %s: needs --drift", f.law)
+	case changed(cmd, "step-share") && f.step == 0:
+		return p, nil, fmt.Errorf("--step-share %s: needs --step", f.stepShare)
+	case f.slewMax < 0:
+		return p, nil, fmt.Errorf("--slew-max %v: must not be negative", f.slewMax)
 	case f.measured != "":
 		r, err := measure.Load(f.measured)
 		if err != nil {
@@ -203,6 +213,15 @@ func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []strin
 			beware = append(beware, preset.Beware)
 		}
 	}
+	if changed(cmd, "slew-max") {
+		if p.Client.Slew.Rate == 0 {
+			return p, nil, fmt.Errorf("--slew-max %v: clocks %s do not slew: it needs --slew, or --clocks that do", f.slewMax, p.Clocks)
+		}
+		if f.slewMax > 0 {
+			p = p.WithSlewsOf(clock.Duration(f.slewMax))
+			p.Clocks += fmt.Sprintf(", correcting at most %v", f.slewMax)
+		}
+	}
 	if f.step < 0 {
 		return p, nil, fmt.Errorf("--step %v: must not be negative", f.step)
 	}
@@ -215,6 +234,16 @@ func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []strin
 		p.Clocks += fmt.Sprintf(", stepping by up to %v", f.step)
 	}
 	return p, beware, nil
+}
+
+// sweeps says that a sweep changes the parameter.
+func (f *tuneFlags) sweeps(of tune.Parameter) bool {
+	for axis := range strings.SplitSeq(f.sweep, ",") {
+		if name, _, _ := strings.Cut(axis, "="); name == string(of) {
+			return true
+		}
+	}
+	return false
 }
 
 // byHand is clocks that --drift and --slew describe.
@@ -231,7 +260,7 @@ func (f *tuneFlags) byHand(cmd *cobra.Command, p *tune.Plan) (nodes tune.Machine
 	}
 	both := read("drift", f.drift, 0)
 	ofClient, ofNodes := read("client-drift", f.clientDrift, both), read("node-drift", f.nodeDrift, both)
-	slew := tune.Slew{Rate: read("slew", f.slew, 0), Max: clock.Duration(f.slewMax), Min: min(clock.Duration(time.Millisecond), clock.Duration(f.slewMax)), Share: 1}
+	slew := tune.Slew{Rate: read("slew", f.slew, 0), Min: clock.Duration(time.Millisecond), Share: 1}
 	if slew.Rate == 0 {
 		slew = tune.Slew{}
 	}

@@ -80,7 +80,7 @@ func TestChoosingHasThePresets(t *testing.T) {
 func TestChoosingPlots(t *testing.T) {
 	folder := filepath.Join(filepath.Dir(choosing), "plots")
 	if *update {
-		for _, args := range [][]string{{"--clocks", "chrony-default"}, {"--sweep", "factor,drift"}} {
+		for _, args := range [][]string{{"--clocks", "chrony-default", "--slew-max", "1s"}, {"--sweep", "factor,drift"}} {
 			made := filepath.Join(t.TempDir(), "out")
 			a := &app{out: &stream{w: new(bytes.Buffer)}, err: &stream{w: os.Stderr}, self: []string{"replay"}}
 			if status := a.execute(context.Background(), append([]string{"tune", "--out", made}, args...)); status != statusHeld {

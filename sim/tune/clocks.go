@@ -36,8 +36,19 @@ func Within(d clock.Drift) Spread { return Spread{Low: -d, High: d} }
 type Slew struct {
 	Rate  clock.Drift    `json:"rate_ppb,omitzero"` // of the correction, on top of the steady rate; to either side
 	Min   clock.Duration `json:"min,omitzero"`      // the smallest correction
-	Max   clock.Duration `json:"max,omitzero"`      // the largest
+	Max   clock.Duration `json:"max,omitzero"`      // the largest; 0: no bound, so that a slew may go on for all of any lease
 	Share float64        `json:"share,omitzero"`    // of leases that meet one on this machine
+}
+
+// anySize is up to where corrections without a bound are drawn.
+const anySize = clock.Duration(24 * time.Hour)
+
+// most is the largest correction that is drawn.
+func (s Slew) most() clock.Duration {
+	if s.Max == 0 {
+		return anySize
+	}
+	return s.Max
 }
 
 // Step is a wall clock that jumps. It hits nodes alone: a client lives on a clock
@@ -70,7 +81,7 @@ func (m Machine) check() error {
 		return fmt.Errorf("slew of %v: must not be negative", m.Slew.Rate)
 	}
 	if m.Slew.Rate > 0 {
-		if err := episode("slew", m.Slew.Min, m.Slew.Max, m.Slew.Share); err != nil {
+		if err := episode("slew", m.Slew.Min, m.Slew.most(), m.Slew.Share); err != nil {
 			return err
 		}
 	}
@@ -99,7 +110,9 @@ type Preset struct {
 }
 
 // Presets are clocks that people have, from docs/drift-math.md ("Real clocks"), of
-// clients and nodes alike.
+// clients and nodes alike. None bounds what a slew corrects: chrony steps only where
+// makestep says so, mostly for the first three updates, and ntpd -x hardly ever, so that
+// either corrects whatever is left at full speed for as long as it takes.
 func Presets() []Preset {
 	return []Preset{
 		{
@@ -108,18 +121,18 @@ func Presets() []Preset {
 			Clocks: Machine{Rate: Within(100 * clock.PPM)},
 		}, {
 			Name:   "ntpd",
-			About:  "ntpd, which slews by up to 500 ppm to correct at most 128 ms",
-			Clocks: Machine{Rate: Within(10 * clock.PPM), Slew: slewing(490*clock.PPM, 128*time.Millisecond)},
+			About:  "ntpd, which slews by up to 500 ppm",
+			Clocks: Machine{Rate: Within(10 * clock.PPM), Slew: slewing(490*clock.PPM, 0)},
 			Beware: "what is more than 128 ms off ntpd steps: start it with -x, or before Redis",
 		}, {
 			Name:   "chrony-default",
-			About:  "chrony with its default maxslewrate of 83,333 ppm, correcting at most 1 s",
-			Clocks: Machine{Slew: slewing(83_333_333*clock.PPB, time.Second)},
+			About:  "chrony with its default maxslewrate of 83,333 ppm",
+			Clocks: Machine{Slew: slewing(83_333_333*clock.PPB, 0)},
 			Beware: "set maxslewrate 500 (chrony-limited) and makestep for the first updates only",
 		}, {
 			Name:   "chrony-limited",
-			About:  "chrony with maxslewrate 500, correcting at most 1 s",
-			Clocks: Machine{Slew: slewing(500*clock.PPM, time.Second)},
+			About:  "chrony with maxslewrate 500",
+			Clocks: Machine{Slew: slewing(500*clock.PPM, 0)},
 			Beware: "makestep with a limit of -1 steps at any time: limit it to the first updates",
 		}, {
 			Name:   "leap-smear",
@@ -134,7 +147,7 @@ func Presets() []Preset {
 	}
 }
 
-// slewing is a correction of up to most, which every lease meets.
+// slewing is a correction of up to most, or without a bound, which every lease meets.
 func slewing(rate clock.Drift, most time.Duration) Slew {
 	return Slew{Rate: rate, Min: clock.Duration(time.Millisecond), Max: clock.Duration(most), Share: 1}
 }

@@ -5,7 +5,8 @@ package tune
 //	f_min = 1 − (rc⁻/rn⁺)·(1 − (g+J)/T) − b/T
 //
 // A slew that corrects at most O changes a clock by no more than O during a lease:
-// where that is less than its rate would do, it counts like a step.
+// where that is less than its rate would do, it counts like a step. One without a bound
+// counts as a rate.
 
 import (
 	"math"
@@ -42,6 +43,40 @@ func (p *Plan) closed(slack int) float64 {
 	return 1 - p.Client.least(ends[min(max(slack, 0), len(ends)-1)])/ttl - float64(p.Buffer)/ttl
 }
 
+// Unbounded is Closed, were there no bound to what a slew corrects.
+func (p Plan) Unbounded(slack int) float64 { return p.Filled().WithSlewsOf(0).Closed(slack) }
+
+// WithSlewsOf is the plan with slews that correct so much at most, or, with 0, whatever
+// there is. Clocks that do not slew stay as they are.
+func (p Plan) WithSlewsOf(most clock.Duration) Plan {
+	bounded := func(m Machine) Machine {
+		if m.Slew.Rate > 0 {
+			m.Slew.Max = most
+			if most > 0 {
+				m.Slew.Min = min(m.Slew.Min, most)
+			}
+		}
+		return m
+	}
+	p.Client = bounded(p.Client)
+	p.NodeClocks = slices.Clone(p.NodeClocks)
+	for i := range p.NodeClocks {
+		p.NodeClocks[i] = bounded(p.NodeClocks[i])
+	}
+	return p
+}
+
+// corrects is the least bound that a machine has to what its slews correct; 0: none has
+// one.
+func (p *Plan) corrects() (bound clock.Duration) {
+	for _, m := range append([]Machine{p.Client}, p.machines()...) {
+		if s := m.Slew; s.Rate > 0 && s.Max > 0 && (bound == 0 || s.Max < bound) {
+			bound = s.Max
+		}
+	}
+	return bound
+}
+
 // Rates is the drift factor that covers the rates of the clocks whatever the TTL,
 // where the buffer covers what does not grow with it: rounding and steps.
 func (p Plan) Rates() float64 {
@@ -71,7 +106,7 @@ func (m Machine) soonest(counts float64) float64 {
 	}
 	steady, slew := 1+float64(m.Rate.High)/1e9, float64(m.Slew.Rate)/1e9
 	took := counts / (steady + slew)
-	if slew > 0 {
+	if slew > 0 && m.Slew.Max > 0 {
 		took = max(took, (counts-float64(m.Slew.Max))/steady)
 	}
 	return max(0, took)
@@ -81,7 +116,7 @@ func (m Machine) soonest(counts float64) float64 {
 func (m Machine) least(took float64) float64 {
 	steady, slew := 1+float64(m.Rate.Low)/1e9, float64(m.Slew.Rate)/1e9
 	counts := took * (steady - slew)
-	if slew > 0 {
+	if slew > 0 && m.Slew.Max > 0 {
 		counts = max(counts, took*steady-float64(m.Slew.Max))
 	}
 	return max(0, counts)

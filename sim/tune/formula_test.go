@@ -74,9 +74,14 @@ func TestClosed(t *testing.T) {
 			func(p *Plan) { p.NodeClocks[0].Slew = slewing(83_333_333, time.Second/10) }), 0.01},
 		{"and one that corrects much a rate", plan(0, 0,
 			func(p *Plan) { p.NodeClocks[0].Slew = slewing(83_333_333, time.Hour) }), 1.0 / 13},
+		{"one without a bound too", plan(0, 0,
+			func(p *Plan) { p.TTL, p.NodeClocks[0].Slew = clock.Duration(24*time.Hour), slewing(83_333_333, 0) }), 1.0 / 13},
 		{"a client's too", plan(0, 0, func(p *Plan) { p.Client.Slew = slewing(83_333_333, time.Second/10) }), 0.01},
 		{"the buffer is enough", plan(0, 0, nonStrict), 0},
 	} {
+		if got, without := tt.plan.Closed(0), tt.plan.Unbounded(0); without < got {
+			t.Errorf("%s: needs %v, and less with slews that have no bound, %v", tt.name, got, without)
+		}
 		if got := tt.plan.Closed(0); math.Abs(got-tt.want) > 1e-4*tt.want+1e-9 {
 			t.Errorf("%s: needs %v, want %v", tt.name, got, tt.want)
 		}
@@ -132,6 +137,30 @@ func TestWorstReachesTheClosedForm(t *testing.T) {
 					t.Errorf("%s, slack %d: the worst needs %v: not within a hundredth of %v", bounds.name, slack, worst, closed)
 				}
 			}
+		}
+	}
+}
+
+// Presets that slew need what they need whatever the TTL: nothing bounds how long they
+// do. The worst run shows it for one as long as chrony's slew of some minutes.
+func TestPresetsSlewForAsLongAsTheyLike(t *testing.T) {
+	t.Parallel()
+	for _, c := range Presets() {
+		p := Plan{TTL: clock.Duration(24 * time.Hour)}.WithClocks(c)
+		if got, want := p.Closed(0), p.Rates(); c.Clocks.Slew.Rate > 0 && math.Abs(got-want) > 1e-6 {
+			t.Errorf("%s: needs %v for a TTL of a day, and %v for any", c.Name, got, want)
+		}
+	}
+	c, err := FindPreset("chrony-default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ttl := range []time.Duration{10 * time.Second, time.Minute, time.Hour} {
+		p := Plan{TTL: clock.Duration(ttl), Runs: runs(4000), Down: 2}.WithClocks(c)
+		b := batch(t, p)
+		worst, _ := b.worst(false)
+		if closed := b.Plan.Closed(0); worst < 0.99*closed || worst > closed+1e-9 {
+			t.Errorf("%v: the worst needs %v, and the closed form says %v", ttl, worst, closed)
 		}
 	}
 }

@@ -23,6 +23,11 @@ type Report struct {
 	Shown   float64        `json:"shown"`   // bound on the probability that a lease is broken at Factor, with the plan's confidence
 	Allowed bool           `json:"allowed"` // Shown is within the target
 
+	// Corrects is what the recommendation rests on: that no clock which slews corrects
+	// more than that at a time. 0: it rests on no such bound.
+	Corrects  clock.Duration `json:"corrects_at_most,omitzero"`
+	Unbounded float64        `json:"unbounded"` // Closed, were there no bound to what a slew corrects
+
 	Most   float64 `json:"most"`    // the most that any of the runs needed
 	Worst  uint64  `json:"worst"`   // the seed of that run
 	Bare   float64 `json:"bare"`    // the most, had each lease been granted by a bare quorum
@@ -56,10 +61,13 @@ const cheap = 0.01
 func (b *Batch) Report() (Report, error) {
 	p := &b.Plan
 	curve := b.Curve(p.Buffer, false)
-	r := Report{Plan: *p, Runs: len(b.Runs), Buffer: p.Buffer, Closed: p.Closed(0), Rates: p.Rates(), Exact: p.exact(), Enough: true}
+	r := Report{Plan: *p, Runs: len(b.Runs), Buffer: p.Buffer, Closed: p.Closed(0), Rates: p.Rates(), Unbounded: p.Unbounded(0), Exact: p.exact(), Enough: true}
 	r.Most, r.Worst = b.worst(false)
 	r.Bare, _ = b.worst(true)
 	b.recommend(&r, curve)
+	if r.Factor < r.Unbounded {
+		r.Corrects = p.corrects()
+	}
 	at := FactorOf(r.Factor)
 	asked, _ := sim.ParseFactor(p.Factor) // Check has read it
 	r.Points = []Point{curve.At(0, p.Confidence), curve.At(at, p.Confidence), curve.At(asked, p.Confidence)}

@@ -21,13 +21,21 @@ func (r *Report) Sentence() string {
 	case !r.Enough:
 		return fmt.Sprintf("No drift factor is enough for %s: in the worst case exclusion ends before anything of the TTL can be trusted.", whom)
 	case r.Basis == ByRuns:
-		return fmt.Sprintf("f = %s keeps broken leases below %s for %s (%s confidence); so that none ever is, it takes %s.",
-			Decimal(r.Factor), oneIn(p.Target), whom, percent(p.Confidence), Short(r.Closed))
+		return fmt.Sprintf("f = %s keeps broken leases below %s for %s (%s confidence); so that none ever is, it takes %s.%s",
+			Decimal(r.Factor), oneIn(p.Target), whom, percent(p.Confidence), Short(r.Closed), r.rests())
 	case r.Factor > cheap && !r.Allowed:
-		return fmt.Sprintf("f = %s is enough for %s: that is the worst that these clocks can do; whether less would keep to %s, %s are too few to tell.",
-			Decimal(r.Factor), whom, oneIn(p.Target), counted(r.Runs, "run"))
+		return fmt.Sprintf("f = %s is enough for %s: that is the worst that these clocks can do; whether less would keep to %s, %s are too few to tell.%s",
+			Decimal(r.Factor), whom, oneIn(p.Target), counted(r.Runs, "run"), r.rests())
 	}
-	return fmt.Sprintf("f = %s is enough for %s: it covers the worst that these clocks can do.", Decimal(r.Factor), whom)
+	return fmt.Sprintf("f = %s is enough for %s: it covers the worst that these clocks can do.%s", Decimal(r.Factor), whom, r.rests())
+}
+
+// rests is the bound that the answer rests on, and what it takes without.
+func (r *Report) rests() string {
+	if r.Corrects == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" It rests on corrections of at most %v at a time: if a clock may correct more, take f = %s.", r.Corrects, Decimal(RoundUp(r.Unbounded)))
 }
 
 func (r *Report) servers() string {
@@ -107,6 +115,9 @@ func (r *Report) formula(say func(about, format string, a ...any)) {
 		any = fmt.Sprintf(", and %s for any TTL", Short(r.Rates))
 	}
 	say("Formula", "1 − (rc⁻/rn⁺)(1 − (g+J)/T) − b/T = %s for this TTL and buffer%s.", Short(r.Closed), any)
+	if r.Closed < r.Unbounded {
+		say("", "With corrections of any size, and not of at most %v, it is %s.", p.corrects(), Short(r.Unbounded))
+	}
 	if r.Most <= 0 {
 		return
 	}
@@ -166,8 +177,12 @@ func (r *Report) confirmed(say func(about, format string, a ...any)) {
 
 // Options are the lines to paste into code.
 func (r *Report) Options() []string {
+	rests := ""
+	if r.Corrects > 0 {
+		rests = fmt.Sprintf(" // if no clock corrects more than %v at a time; else %s", r.Corrects, Decimal(RoundUp(r.Unbounded)))
+	}
 	return []string{
-		"redlock.WithClockDriftFactor(" + Decimal(r.Factor) + "),",
+		"redlock.WithClockDriftFactor(" + Decimal(r.Factor) + ")," + rests,
 		"redlock.WithClockDriftBuffer(" + InGo(r.Buffer) + "),",
 	}
 }

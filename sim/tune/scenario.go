@@ -125,12 +125,15 @@ func nodeName(i int) string {
 	return "n" + strconv.Itoa(i+1)
 }
 
+// longest is how long a fault of a scenario may last, and longer than any run here.
+const longest = clock.Duration(30 * 24 * time.Hour)
+
 // clock draws a machine's rate and what happens to its clock during a lease.
 func (d dice) clock(m Machine, name string, machine int, ttl clock.Duration, faults []sim.Fault) (clock.Rate, []sim.Fault) {
 	steady := d.rate(m.Rate, machine)
 	if s := m.Slew; s.Rate > 0 && d.happens(drawSlews, machine, s.Share) {
-		size := d.size(drawSlewSize, machine, s.Min, s.Max)
-		lasts := clock.Duration(float64(size) / float64(s.Rate) * 1e9)
+		size := d.size(drawSlewSize, machine, s.Min, s.most())
+		lasts := clock.Duration(min(float64(size)/float64(s.Rate)*1e9, 1e18))
 		rate := steady + s.Rate
 		if d.between(drawSlewSide, machine, 0, 1) == 0 {
 			rate = steady - s.Rate
@@ -139,7 +142,7 @@ func (d dice) clock(m Machine, name string, machine int, ttl clock.Duration, fau
 		if from < 0 { // it began before the lease
 			lasts, from = lasts+from, 0
 		}
-		if lasts > 0 {
+		if lasts = min(lasts, longest); lasts > 0 {
 			faults = append(faults, sim.Fault{Kind: "rate", On: name, At: from, For: lasts, Rate: rate.Rate()})
 		}
 	}

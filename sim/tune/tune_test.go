@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime/debug"
@@ -274,7 +275,9 @@ func TestRecommendation(t *testing.T) {
 	}{
 		{"quartz", preset("quartz"), ByFormula, 0.0002},
 		{"few runs of chrony", preset("chrony-default", func(p *Plan) { p.Runs = 100 }), ByFormula, 0.16},
-		{"chrony", preset("chrony-default"), ByRuns, 0},
+		{"chrony", preset("chrony-default"), ByFormula, 0.16},
+		{"chrony, a long TTL", preset("chrony-default", func(p *Plan) { p.TTL = 60e9 }), ByFormula, 0.16},
+		{"chrony that corrects little", preset("chrony-default", func(p *Plan) { *p = p.WithSlewsOf(1e9) }), ByRuns, 0},
 	} {
 		b := batch(t, tt.plan)
 		r, err := b.Report()
@@ -293,6 +296,43 @@ func TestRecommendation(t *testing.T) {
 		}
 		if float64(c.Broken) > 5+5*r.Plan.Target*float64(c.Runs) {
 			t.Errorf("%s: with f = %v there break %d of %d", tt.name, r.Factor, c.Broken, c.Runs)
+		}
+	}
+}
+
+// A factor that would not do if clocks corrected more at a time than they are said to is
+// not told without that, and what it takes then; any other is.
+func TestRecommendationThatRestsOnABound(t *testing.T) {
+	t.Parallel()
+	c, err := FindPreset("chrony-default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ttl, most clock.Duration
+		factor    float64
+		rests     clock.Duration
+	}{
+		{30e9, 0, 0.16, 0},
+		{30e9, 60e9, 0.16, 0},
+		{30e9, 1e9, 0.067, 1e9},
+		{60e9, 1e9, 0.034, 1e9},
+		{60e9, 500e6, 0.017, 500e6},
+	} {
+		p := Plan{TTL: tt.ttl, Runs: 50}.WithClocks(c)
+		if tt.most > 0 {
+			p = p.WithSlewsOf(tt.most)
+		}
+		r, err := batch(t, p).Report()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Factor != tt.factor || r.Corrects != tt.rests || math.Abs(r.Unbounded-0.1538) > 1e-4 {
+			t.Errorf("%+v: f = %v that rests on %v, and %v without", tt, r.Factor, r.Corrects, r.Unbounded)
+		}
+		want := fmt.Sprintf(" It rests on corrections of at most %v at a time: if a clock may correct more, take f = 0.16.", tt.rests)
+		if says := strings.Contains(r.Sentence(), "rests on"); says != (tt.rests > 0) || says && !strings.HasSuffix(r.Sentence(), want) {
+			t.Errorf("%+v: says %q", tt, r.Sentence())
 		}
 	}
 }
@@ -351,7 +391,7 @@ func TestPlanCheck(t *testing.T) {
 		`law "bell": there are uniform, ends and normal`:            func(p *Plan) { p.Client.Rate.Law = "bell" },
 		"rates from +2ppb to +1ppb":                                 func(p *Plan) { p.Client.Rate = Spread{Low: 2, High: 1} },
 		"together they must be within":                              func(p *Plan) { p.Client.Rate = Within(1e9) },
-		"slews of 0s to 0s: must be above 0":                        func(p *Plan) { p.Client.Slew = Slew{Rate: 1, Share: 1} },
+		"slews of 0s to 24h0m0s: must be above 0":                   func(p *Plan) { p.Client.Slew = Slew{Rate: 1, Share: 1} },
 		"steps in a share of 2 of the leases":                       func(p *Plan) { p.NodeClocks = []Machine{{Step: Step{1, 1, 2}}} },
 		"it lives on one that never steps":                          func(p *Plan) { p.Client.Step = Step{1, 1, 1} },
 		"as a scenario":                                             func(p *Plan) { p.Delay.Law = "bell" },
