@@ -18,12 +18,18 @@ import (
 // says of a value that cannot be read what is allowed.
 func flagError(cmd *cobra.Command, err error) error {
 	if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		allowed := "true or false"
+		var allowed string
 		switch bad.GetFlag().Value.Type() {
+		case "bool":
+			allowed = "true or false"
+		case "duration":
+			allowed = `a duration such as "30s", "500ms" or "2m30s"`
 		case "int", "uint64":
 			allowed = "a whole number that is not negative"
 		case "count":
 			allowed = "a whole number that is not negative, such as 500, 10k or 2M,"
+		default:
+			return fmt.Errorf("--%s %q: %w", bad.GetFlag().Name, bad.GetValue(), bad.Unwrap())
 		}
 		return fmt.Errorf("--%s %q: %s is expected", bad.GetFlag().Name, bad.GetValue(), allowed)
 	}

@@ -36,6 +36,9 @@ func (p *pictures) flags(cmd *cobra.Command) {
 func (p *pictures) check(cmd *cobra.Command, args []string) error {
 	for _, x := range []struct{ flag, file string }{{"--html", p.html}, {"--perfetto", p.perfetto}} {
 		if x.file == "" {
+			if cmd.Flags().Changed(x.flag[2:]) {
+				return fmt.Errorf("%s %q: the name of a file is expected", x.flag, x.file)
+			}
 			continue
 		}
 		if print := cmd.Flags().Lookup("print"); print != nil && print.Changed {

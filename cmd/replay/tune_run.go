@@ -116,6 +116,11 @@ func (a *app) tuneSweep(ctx context.Context, cmd *cobra.Command, f tuneFlags, p 
 	if err != nil {
 		return fmt.Errorf("--sweep: %w", err)
 	}
+	for _, of := range []tune.Parameter{x.Of, y.Of} {
+		if flag := setBy(cmd, of); flag != nil {
+			return fmt.Errorf("--%s %s: is what --sweep changes", flag.Name, flag.Value)
+		}
+	}
 	var bar *progress
 	begin := time.Now()
 	s, err := p.Sweep(ctx, x, y, func(done, of int) {
@@ -154,4 +159,24 @@ func (a *app) tuneSweep(ctx context.Context, cmd *cobra.Command, f tuneFlags, p 
 		return written(err)
 	}
 	return files.ofSweep(w, s, a.again(cmd))
+}
+
+// setBy is the flag that gives a parameter of a sweep the value that it does not keep; nil
+// without one. A factor of its own is the one in question.
+func setBy(cmd *cobra.Command, of tune.Parameter) *pflag.Flag {
+	flags := []string{string(of)}
+	switch of {
+	case tune.OfFactor:
+		return nil
+	case tune.OfDrift:
+		flags = []string{"drift", "client-drift", "node-drift"}
+	case tune.OfTimeout:
+		flags = []string{"node-timeout"}
+	}
+	for _, name := range flags {
+		if changed(cmd, name) {
+			return cmd.Flags().Lookup(name)
+		}
+	}
+	return nil
 }
