@@ -68,6 +68,19 @@ func (r *Result) Measured() (list []Server) {
 	return list
 }
 
+// Distinct are the servers of which there is a measure, each once: without those that are
+// another address of one before them.
+func (r *Result) Distinct() (list []Server) {
+	seen := make(map[string]bool)
+	for _, s := range r.Measured() {
+		if s.RunID == "" || !seen[s.RunID] {
+			list = append(list, s)
+		}
+		seen[s.RunID] = true
+	}
+	return list
+}
+
 // Warnings are those of all servers, each with its server's name.
 func (r *Result) Warnings() (list []string) {
 	for _, s := range r.Servers {

@@ -48,8 +48,9 @@ A server is HOST:PORT, or redis:// or rediss:// and what follows. The password c
 from ` + passwordFrom + `, as for redis-cli. The longer it measures the surer it is; Ctrl-C
 ends it early with what it has. The result is written to a file that tune takes.
 
-Exit status: 0 the factor is enough for the rates; 1 it is not; 2 bad arguments;
-4 no server could be measured, or a fault of the tool or the machine.`,
+Exit status: 0 the factor is enough for the rates; 1 it is not, or two addresses are one
+server; 2 bad arguments; 4 no server could be measured, or a fault of the tool or the
+machine.`,
 		Example: `  replay measure --nodes 10.0.0.1:6379,10.0.0.2:6379,10.0.0.3:6379
   ` + passwordFrom + `=secret replay measure --nodes rediss://lock@a.example:6380 --for 10m
   replay tune --measured driftlock-clocks.json`,
@@ -90,6 +91,7 @@ Exit status: 0 the factor is enough for the rates; 1 it is not; 2 bad arguments;
 
 // serversOf reads addresses.
 func serversOf(nodes []string) (list []*asked, err error) {
+	named := make(map[string]bool)
 	for _, node := range nodes {
 		o := &redis.Options{Addr: node}
 		if strings.Contains(node, "://") {
@@ -100,6 +102,14 @@ func serversOf(nodes []string) (list []*asked, err error) {
 		} else if host, port, ok := strings.Cut(node, ":"); !strings.HasPrefix(node, "[") && (!ok || host == "" || port == "" || strings.Contains(port, ":")) {
 			return nil, fmt.Errorf("--nodes: %q: HOST:PORT is expected, or redis://HOST:PORT", node)
 		}
+		address := strings.ToLower(o.Addr)
+		if o.Network == "unix" {
+			address = o.Addr
+		}
+		if named[address] {
+			return nil, fmt.Errorf("--nodes: %s: is there twice, and a lock must count a server once", o.Addr)
+		}
+		named[address] = true
 		if o.Password == "" {
 			o.Password = os.Getenv(passwordFrom)
 		}
@@ -153,7 +163,7 @@ func (a *app) measure(ctx context.Context, servers []*asked, f measureFlags, fac
 		return fail(statusFault, "the result could not be written: %w", err)
 	}
 	fmt.Fprintf(w, "\nWritten to %s: %s\n", file, command(a.argv("tune", "--measured", file)))
-	if !told.Enough {
+	if !told.Enough || told.Nodes < len(r.Measured()) {
 		return ended(statusBroke)
 	}
 	return nil

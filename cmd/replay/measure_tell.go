@@ -15,18 +15,20 @@ import (
 type judged struct {
 	*measure.Result
 	Factor  float64        `json:"factor"`         // in question
+	Nodes   int            `json:"distinct"`       // servers of which there is a measure; two addresses may be one
 	Needed  float64        `json:"needed_factor"`  // by the fastest server, for any TTL
 	Enough  bool           `json:"enough"`         // the factor, for the rates
-	Advised float64        `json:"advised_factor"` // the one in question if it is enough
+	Advised float64        `json:"advised_factor"` // the one in question if it is enough, but not below tune.FloorOfMeasured
 	Buffer  clock.Duration `json:"advised_buffer"`
 	Stepped clock.Duration `json:"stepped"` // the largest step that was seen
 	ttl     time.Duration
+	raised  bool // Advised, to the floor
 }
 
 // judge says what the clocks that were measured need.
 func judge(r *measure.Result, f measureFlags, factor sim.Factor) *judged {
 	plan := tune.Plan{TTL: clock.Duration(f.ttl)}.Measured(r)
-	j := &judged{Result: r, Factor: float64(factor) / 1e9, Needed: plan.Rates(), ttl: f.ttl, Buffer: plan.Filled().Buffer}
+	j := &judged{Result: r, Nodes: len(r.Distinct()), Factor: float64(factor) / 1e9, Needed: plan.Rates(), ttl: f.ttl, Buffer: plan.Filled().Buffer}
 	for _, s := range r.Measured() {
 		for _, step := range s.Steps {
 			j.Stepped = max(j.Stepped, step.By, -step.By)
@@ -36,22 +38,31 @@ func judge(r *measure.Result, f measureFlags, factor sim.Factor) *judged {
 	if j.Advised = j.Factor; !j.Enough {
 		j.Advised = tune.RoundUp(j.Needed)
 	}
+	j.raised = j.Advised < plan.Floor
+	j.Advised = max(j.Advised, plan.Floor)
 	return j
 }
 
 // text is the answer, then why.
 func (j *judged) text() string {
 	var b strings.Builder
-	servers := j.Measured()
-	these := fmt.Sprintf("these %d servers", len(servers))
-	if len(servers) == 1 {
-		these = "this server"
+	addresses := len(j.Measured())
+	these := "this server"
+	if j.Nodes > 1 {
+		these = fmt.Sprintf("these %d servers", j.Nodes)
 	}
-	if n := len(j.Servers); n > len(servers) {
-		these += fmt.Sprintf(" (of %d)", n)
+	if aliases := addresses - j.Nodes; aliases > 0 {
+		only := "1 server"
+		if j.Nodes > 1 {
+			only = fmt.Sprintf("%d servers", j.Nodes)
+		}
+		fmt.Fprintf(&b, "These %d addresses are only %s: a lock over them counts a server more than once, and stands fewer failures than it should.\n", addresses, only)
+	}
+	if failed := len(j.Servers) - addresses; failed > 0 {
+		these += fmt.Sprintf(" (of %d)", j.Nodes+failed)
 	}
 	need := "they need " + tune.Short(j.Needed) + " at most"
-	if len(servers) == 1 {
+	if j.Nodes == 1 {
 		need = "it needs " + tune.Short(j.Needed) + " at most"
 	}
 	if j.Needed == 0 {
@@ -64,6 +75,9 @@ func (j *judged) text() string {
 	}
 	if j.Stepped > 0 {
 		fmt.Fprintf(&b, " But a clock stepped by %v, which no factor covers.", time.Duration(j.Stepped).Round(100*time.Microsecond))
+	}
+	if j.raised {
+		fmt.Fprintf(&b, " But take no less than %s: a time daemon may yet slew them by 500 ppm.", tune.Decimal(j.Advised))
 	}
 	b.WriteString("\n\n")
 	width := len("server")
@@ -84,6 +98,7 @@ func (j *judged) text() string {
 	for _, w := range j.Warnings() {
 		b.WriteString("Beware: " + w + "\n")
 	}
+	b.WriteString("Beware: " + notMeasured + "\n")
 	fmt.Fprintf(&b, "\n  redlock.WithClockDriftFactor(%s),\n  redlock.WithClockDriftBuffer(%s),\n", tune.Decimal(j.Advised), tune.InGo(j.Buffer))
 	return b.String()
 }

@@ -194,7 +194,7 @@ func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []strin
 		}
 		return p.Measured(r), append(r.Warnings(),
 			"the clients are taken to be this well clocked too: measure from each machine",
-			"how the clocks are corrected later was not measured: f = 0.001 is for slews of up to 500 ppm"), nil
+			notMeasured), nil
 	}
 	var beware []string
 	if byHand {
@@ -235,6 +235,9 @@ func (f *tuneFlags) clocked(cmd *cobra.Command, p tune.Plan) (tune.Plan, []strin
 	}
 	return p, beware, nil
 }
+
+// notMeasured is what a measurement does not tell.
+const notMeasured = "how the clocks are corrected later was not measured: f = 0.001 is for slews of up to 500 ppm; chrony as it comes needs 0.16"
 
 // sweeps says that a sweep changes the parameter.
 func (f *tuneFlags) sweeps(of tune.Parameter) bool {

@@ -8,11 +8,18 @@ import (
 	"driftlock/clock/measure"
 )
 
+// FloorOfMeasured is the least factor that is recommended for clocks that were measured:
+// twice the 500 ppm by which ntpd, and chrony if it is limited, may slew them later, which
+// a measurement of a minute mostly does not see.
+const FloorOfMeasured = 0.001
+
 // Measured gives a plan the clocks that were measured: each node runs, against the
 // client, anywhere in the interval that was found, or as fast as it was seen to slew, and
-// steps as often as it was seen to, by what was seen at most.
+// steps as often as it was seen to, by what was seen at most. A server with two addresses
+// is one node.
 func (p Plan) Measured(r *measure.Result) Plan {
-	servers := r.Measured()
+	servers := r.Distinct()
+	p.Floor = FloorOfMeasured
 	p.Nodes, p.Client, p.NodeClocks = len(servers), Machine{}, nil
 	p.Clocks = fmt.Sprintf("as measured on %s", r.Taken.UTC().Format("2006-01-02"))
 	ttl := p.Filled().TTL

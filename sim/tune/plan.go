@@ -29,6 +29,7 @@ type Plan struct {
 	Expiry     node.Expiry    `json:"expiry"`          // zero: non-strict, where keys live up to 1 ms less
 	Timeout    clock.Duration `json:"node_timeout"`    // 0: a twentieth of the TTL, 10 to 500 ms
 	Renew      clock.Duration `json:"renew,omitzero"`  // of Hold Watched; 0: a third of the TTL
+	Floor      float64        `json:"floor,omitzero"`  // no factor below it is recommended, whatever the clocks need
 	Factor     string         `json:"factor"`          // to judge beside the recommended one; "": 0.01
 	Target     float64        `json:"target"`          // probability of a broken lease that is accepted; 0: 1e-4
 	Confidence float64        `json:"confidence"`      // of the bounds; 0: 0.95
@@ -159,6 +160,8 @@ func (p Plan) Check() error {
 		return fmt.Errorf("a renew interval of %v: must be from 0 to the ttl, %v", p.Renew, p.TTL)
 	case p.Renew > 0 && p.Hold.Kind != Watched:
 		return errors.New("a renew interval: is only for a hold that is watched")
+	case !(p.Floor >= 0 && p.Floor < 1):
+		return fmt.Errorf("a floor of %v: must be from 0 to below 1", p.Floor)
 	case !(p.Target > 0 && p.Target < 1):
 		return fmt.Errorf("a target of %v: must be a probability, above 0 and below 1", p.Target)
 	case !(p.Confidence >= 0.5 && p.Confidence < 1):

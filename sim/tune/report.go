@@ -19,9 +19,10 @@ type Report struct {
 	Factor  float64        `json:"factor"` // recommended
 	Buffer  clock.Duration `json:"buffer"` // recommended: the plan's
 	Basis   Basis          `json:"basis"`
-	Enough  bool           `json:"enough"`  // there is a factor below 1 that does
-	Shown   float64        `json:"shown"`   // bound on the probability that a lease is broken at Factor, with the plan's confidence
-	Allowed bool           `json:"allowed"` // Shown is within the target
+	Enough  bool           `json:"enough"`         // there is a factor below 1 that does
+	Least   float64        `json:"least,omitzero"` // of Basis floor: what would cover the clocks
+	Shown   float64        `json:"shown"`          // bound on the probability that a lease is broken at Factor, with the plan's confidence
+	Allowed bool           `json:"allowed"`        // Shown is within the target
 
 	// Corrects is what the recommendation rests on: that no clock which slews corrects
 	// more than that at a time. 0: it rests on no such bound.
@@ -51,6 +52,7 @@ type Basis string
 const (
 	ByFormula Basis = "formula" // it covers the worst that the clocks can do within their bounds
 	ByRuns    Basis = "runs"    // it keeps to the target in the runs
+	ByFloor   Basis = "floor"   // less would do, but nothing below the plan's floor is recommended
 )
 
 // cheap is up to where the closed form is recommended: it costs so much of the TTL,
@@ -137,7 +139,7 @@ func (b *Batch) worst(bare bool) (most float64, seed uint64) {
 }
 
 // recommend picks a factor: what never breaks a lease if that is cheap, otherwise
-// what keeps to the target.
+// what keeps to the target; but not less than the plan's floor.
 func (b *Batch) recommend(r *Report, curve *Curve) {
 	p := &b.Plan
 	sure := r.Closed
@@ -145,11 +147,13 @@ func (b *Batch) recommend(r *Report, curve *Curve) {
 		sure = max(sure, r.Rates)
 	}
 	r.Basis, r.Factor = ByFormula, RoundUp(sure)
-	if sure <= cheap {
-		return
+	if r.Factor < p.Floor {
+		r.Basis, r.Factor, r.Least = ByFloor, p.Floor, r.Factor
 	}
-	if f, ok := curve.Below(p.Target, p.Confidence); ok && RoundUp(float64(f)/1e9) < r.Factor {
-		r.Basis, r.Factor = ByRuns, RoundUp(float64(f)/1e9)
+	if sure > cheap {
+		if f, ok := curve.Below(p.Target, p.Confidence); ok && RoundUp(float64(f)/1e9) < r.Factor {
+			r.Basis, r.Factor = ByRuns, max(p.Floor, RoundUp(float64(f)/1e9))
+		}
 	}
 	if trusts := 1 - r.Factor - float64(p.Buffer)/float64(p.ttl()); trusts <= 0 {
 		r.Enough, r.Factor = false, min(r.Factor, 1)

@@ -15,6 +15,10 @@ import (
 func (r *Report) Sentence() string {
 	p := &r.Plan
 	whom := fmt.Sprintf("%s, TTL %v and buffer %v", r.servers(), p.TTL, r.Buffer)
+	worst := "these clocks can do"
+	if p.Floor > 0 {
+		worst = "was measured"
+	}
 	switch {
 	case r.Runs == 0:
 		return "No run was made: nothing is known (stopped before the end)."
@@ -23,11 +27,14 @@ func (r *Report) Sentence() string {
 	case r.Basis == ByRuns:
 		return fmt.Sprintf("f = %s keeps broken leases below %s for %s (%s confidence); so that none ever is, it takes %s.%s",
 			Decimal(r.Factor), oneIn(p.Target), whom, percent(p.Confidence), Short(r.Closed), r.rests())
+	case r.Basis == ByFloor:
+		return fmt.Sprintf("f = %s is the least to take for %s: %s covers the worst that was measured, but not how a time daemon corrects the clocks later.",
+			Decimal(r.Factor), whom, Decimal(r.Least))
 	case r.Factor > cheap && !r.Allowed:
-		return fmt.Sprintf("f = %s is enough for %s: that is the worst that these clocks can do; whether less would keep to %s, %s are too few to tell.%s",
-			Decimal(r.Factor), whom, oneIn(p.Target), counted(r.Runs, "run"), r.rests())
+		return fmt.Sprintf("f = %s is enough for %s: that is the worst that %s; whether less would keep to %s, %s are too few to tell.%s",
+			Decimal(r.Factor), whom, worst, oneIn(p.Target), counted(r.Runs, "run"), r.rests())
 	}
-	return fmt.Sprintf("f = %s is enough for %s: it covers the worst that these clocks can do.%s", Decimal(r.Factor), whom, r.rests())
+	return fmt.Sprintf("f = %s is enough for %s: it covers the worst that %s.%s", Decimal(r.Factor), whom, worst, r.rests())
 }
 
 // rests is the bound that the answer rests on, and what it takes without.

@@ -275,8 +275,8 @@ func TestRecommendation(t *testing.T) {
 	}{
 		{"quartz", preset("quartz"), ByFormula, 0.0002},
 		{"few runs of chrony", preset("chrony-default", func(p *Plan) { p.Runs = 100 }), ByFormula, 0.16},
-		{"chrony", preset("chrony-default"), ByFormula, 0.16},
-		{"chrony, a long TTL", preset("chrony-default", func(p *Plan) { p.TTL = 60e9 }), ByFormula, 0.16},
+		{"chrony", preset("chrony-default", func(p *Plan) { p.Runs = 8000 }), ByFormula, 0.16},
+		{"chrony, a long TTL", preset("chrony-default", func(p *Plan) { p.TTL, p.Runs = 60e9, 1000 }), ByFormula, 0.16},
 		{"chrony that corrects little", preset("chrony-default", func(p *Plan) { *p = p.WithSlewsOf(1e9) }), ByRuns, 0},
 	} {
 		b := batch(t, tt.plan)
@@ -381,6 +381,7 @@ func TestPlanCheck(t *testing.T) {
 		"a node timeout of -1ns":                                    func(p *Plan) { p.Timeout = -1 },
 		"a renew interval: is only for a hold that is watched":      func(p *Plan) { p.Renew = 1e9 },
 		"a target of 1: must be a probability":                      func(p *Plan) { p.Target = 1 },
+		"a floor of 1: must be from 0 to below 1":                   func(p *Plan) { p.Floor = 1 },
 		"a target of NaN":                                           func(p *Plan) { p.Target = math.NaN() },
 		"a confidence of 0.4: must be from 0.5":                     func(p *Plan) { p.Confidence = 0.4 },
 		"-1 runs: must be 1 to 10000000":                            func(p *Plan) { p.Runs = -1 },
