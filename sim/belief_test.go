@@ -165,3 +165,55 @@ func TestHoldsBeyondTheToken(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoseWordIsBroken: what the process says with Holds after its lock was over is
+// told as its own word, with the instant by which the lock's word was over; what the
+// lock says is told as that.
+func TestWhoseWordIsBroken(t *testing.T) {
+	t.Parallel()
+	v, err := Test(quiet(), Do(func(p *Process) {
+		l := p.Lock()
+		token, err := l.Acquire(p.Context(), "k", 5*time.Second)
+		if err != nil {
+			panic(err)
+		}
+		p.Holds("k", p.Clock().Now().Add(7*time.Second))
+		p.Sleep(7200 * time.Millisecond)
+		p.Holds("k", p.Clock().Now().Add(time.Second)) // over for 200 ms, and for 2.252 s
+		l.Release(p.Context(), "k", token)
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `c1 said with Holds at 7.2s, of "k", that it goes on with its lock, which by what it had said and heard before had been over for 200ms, and by its token for 2.252s`
+	if got := textsOf(v, I6); len(got) != 1 || got[0] != want {
+		t.Errorf("I6 %q, want %s", got, want)
+	}
+	late, err := Test(quiet(), Do(func(p *Process) {
+		ask := func(op redlock.Op) {
+			for r := range p.Transport().Broadcast(p.Context(), redlock.Request{Op: op, Key: "k", Owner: "mine", TTL: time.Second}, time.Second) {
+				_ = r
+			}
+		}
+		ask(redlock.OpAcquire)
+		p.Holds("k", p.Clock().Now().Add(500*time.Millisecond))
+		p.Sleep(700 * time.Millisecond)
+		ask(redlock.OpExtend) // a lock that does not look at its clock
+		p.Holds("k", p.Clock().Now().Add(500*time.Millisecond))
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := textsOf(late, I6); len(got) != 1 || got[0] != `c1 was told at 700ms, of "k", that its lock goes on, which had been over for 200ms` {
+		t.Errorf("I6 %q, want what it was told", got)
+	}
+}
+
+func textsOf(v Verdict, inv Invariant) (texts []string) {
+	for _, x := range v.Violations {
+		if x.Invariant == inv {
+			texts = append(texts, x.Text)
+		}
+	}
+	return texts
+}

@@ -44,7 +44,7 @@ func (c *checker) extend(e *Event) {
 			continue
 		}
 		ended := min(l.told, c.clock(l.client).reach(l.Granted, l.deadline))
-		c.honestExtension(e, ended)
+		c.honestExtension(e, l, ended)
 		if e.At < ended {
 			l.deadline, l.ttl = max(l.deadline, e.Value), int64(e.Nth)*1e6
 			return

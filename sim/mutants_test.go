@@ -61,6 +61,7 @@ var mutants = []mutant{
 	{"I6: at its deadline a lease holds", "i6_honest.go", "e.Local >= e.Value", "e.Local > e.Value"},
 	{"I6: a grant needs one node less", "i6_honest.go", "a != nil && a.granted < q", "a != nil && a.granted < q-1"},
 	{"I6: an extension at the end is late or not", "i6_honest.go", "if e.At >= ended {", "if e.At > ended {"},
+	{"I6: what a process says is the lock's word", "i6_honest.go", "case c.ownWord(e):", "case false:"},
 	{"I6: held needs a vote more", "i6_honest.go", "a.granted+a.held < q", "a.granted+a.held <= q"},
 	{"I6: held by nobody", "i6_honest.go", " || a.held == 0", ""},
 	{"I6: a release needs one node less", "i6_honest.go", "a.freed < q", "a.freed < q-1"},
@@ -107,7 +108,7 @@ func TestMutantsApply(t *testing.T) {
 // checkTests are the tests of the checks.
 const checkTests = "^(TestSound|TestSlackIsLost|TestMutex|TestEachOnItsOwnClock|TestAwayNodesBlock|TestOwn|TestHonest|TestTidy|TestFence|TestFenceOfOverlap|TestLive" +
 	"|TestOneOwnerValueForTwo|TestTokenInOtherHands|TestOwnOfAnotherAttempt|TestRawOperations|TestHeldByNobody|TestLateExtensionIsNoNewGrant" +
-	"|TestBelief|TestHoldsWithoutLocker|TestLockWithoutNodes|TestAssumptions|TestNearest.*)$"
+	"|TestBelief|TestWhoseWordIsBroken|TestHoldsWithoutLocker|TestLockWithoutNodes|TestAssumptions|TestNearest.*)$"
 
 // TestMutants breaks each check in turn, and wants the tests of the checks to
 // notice. It compiles the package once for each, some minutes in all: set

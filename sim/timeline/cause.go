@@ -23,7 +23,7 @@ type explanation struct {
 }
 
 // sorts are the sorts of causes that were found, on which it hangs what helps.
-type sorts struct{ forgot, taken, stepped, stopped, rounded bool }
+type sorts struct{ forgot, taken, stepped, stopped, rounded, beyond bool }
 
 func (e explanation) sentences() []Sentence {
 	var s []Sentence
@@ -48,7 +48,9 @@ type inquiry struct {
 	asked  int64 // true time at which the winning attempt began
 	groups []blocker
 	faults []episode // that touched its holder or its nodes while it mattered
-	wrote  bool      // it is about a write that came too late
+	others []episode // those that touched other machines then
+	belief belief
+	wrote  bool // it is about a write that came too late
 }
 
 // episode is a fault that happened, from begin to end; a momentary one has none.
@@ -62,7 +64,8 @@ type episode struct {
 func explain(h *sim.History, c cast, v sim.Verdict, x sim.Violation, l sim.Lease, tried sim.Factor) explanation {
 	q := inquiry{h: h, cast: c, lease: l, client: c.clientIndex(l.Client), groups: blockers(c, v, l)}
 	q.asked = q.firstAsked()
-	q.faults = q.episodes()
+	q.faults, q.others = q.episodes()
+	q.belief = q.believed()
 	var e explanation
 	right := e.nodesEnded(&q)
 	e.holderBelieved(&q)
@@ -92,6 +95,10 @@ func (e *explanation) nodesEnded(q *inquiry) (right runOut) {
 		text, kind := q.nodeEnded(g)
 		switch kind {
 		case ranOut:
+			if away := q.ranOutAway(g); away != "" {
+				e.not = append(e.not, away)
+				continue
+			}
 			if g.off.fast {
 				fast.add(q, g)
 			} else {
@@ -123,6 +130,9 @@ func (e *explanation) holderBelieved(q *inquiry) {
 	}
 	slow, stopped := q.holderSlow()
 	e.holder, e.stopped = append(e.holder, slow...), stopped
+	if beyond := q.wentBeyond(); beyond != "" {
+		e.holder, e.beyond = append(e.holder, beyond), true
+	}
 	if len(slow) == 0 {
 		e.not = append(e.not, holderAlibi(q.cast.Clients[q.client]))
 	}
@@ -142,18 +152,26 @@ func (e *explanation) nodesInTime(q *inquiry, right runOut) {
 		return
 	}
 	if by := q.relied(); by > right.ttl && len(e.nodes)+len(e.holder) == 0 {
-		e.holder = append(e.holder, fmt.Sprintf("%s went on for %s by its own clock, and had set the key for %s.", clean(q.lease.Client), length(by), length(right.ttl)))
+		text := fmt.Sprintf("%s went on for %s by its own clock, and had set the key for %s.", clean(q.lease.Client), length(by), length(right.ttl))
+		if q.belief.extended {
+			text = fmt.Sprintf("%s went on for %s by its own clock since it last extended the key, and had set it for %s.", clean(q.lease.Client), length(by), length(right.ttl))
+		}
+		e.holder = append(e.holder, text)
 	}
-	e.not = append(e.not, fmt.Sprintf("%s kept the key for %s, as asked.", names, length(right.lived)))
+	since := ""
+	if q.belief.extended && right.set >= q.belief.set {
+		since = " after the extension"
+	}
+	e.not = append(e.not, fmt.Sprintf("%s kept the key for %s%s, as asked.", names, length(right.lived), since))
 }
 
-// relied is how long the holder relied on its lease, from its first request on, by
-// its own clock.
+// relied is how long the holder relied on its lease, from the request on by which the
+// keys were set last, by its own clock.
 func (q *inquiry) relied() time.Duration {
 	if q.client < 0 || q.lease.TrustEnds == never {
 		return 0
 	}
-	return time.Duration(q.h.ClientReading(q.client, q.lease.TrustEnds) - q.h.ClientReading(q.client, q.asked))
+	return time.Duration(q.h.ClientReading(q.client, q.lease.TrustEnds) - q.h.ClientReading(q.client, q.belief.set))
 }
 
 // firstAsked is when the attempt began that became the lease.
@@ -167,9 +185,9 @@ func (q *inquiry) firstAsked() int64 {
 	return q.lease.Granted
 }
 
-// episodes are the faults on the holder and on the nodes that blocked for it,
-// from the first send to the end of trust.
-func (q *inquiry) episodes() []episode {
+// episodes are the faults on the holder and on the nodes that blocked for it, and
+// those on other machines, from the first send to the end of trust.
+func (q *inquiry) episodes() (mine, others []episode) {
 	var list []episode
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
@@ -189,16 +207,17 @@ func (q *inquiry) episodes() []episode {
 			}
 		}
 	}
-	var mine []episode
 	for _, x := range list {
 		if x.from >= q.lease.TrustEnds || x.to < q.asked {
 			continue
 		}
 		if x.client == q.client && x.client >= 0 || x.node >= 0 && q.blocked(x.node) {
 			mine = append(mine, x)
+		} else {
+			others = append(others, x)
 		}
 	}
-	return mine
+	return mine, others
 }
 
 func (q *inquiry) blocked(node int) bool {
@@ -244,13 +263,14 @@ type runOut struct {
 	nodes       []int
 	least, most deviation
 	ttl, lived  time.Duration // lived: the shortest life of a key
+	set         int64         // true time at which the key of that life got it
 }
 
 func (r *runOut) add(q *inquiry, g blocker) {
 	set, ttl := q.lastSet(g.nodes[0], g.blocks[len(g.blocks)-1])
 	lived := time.Duration(g.end() - set)
 	if r.nodes == nil {
-		r.least, r.most, r.ttl, r.lived = g.off, g.off, ttl, lived
+		r.least, r.most, r.ttl, r.lived, r.set = g.off, g.off, ttl, lived, set
 	}
 	if g.off.rate.Cmp(r.least.rate) < 0 {
 		r.least = g.off
@@ -259,7 +279,7 @@ func (r *runOut) add(q *inquiry, g blocker) {
 		r.most = g.off
 	}
 	if lived < r.lived {
-		r.ttl, r.lived = ttl, lived
+		r.ttl, r.lived, r.set = ttl, lived, set
 	}
 	r.nodes = append(r.nodes, g.nodes...)
 	slices.Sort(r.nodes)
@@ -384,11 +404,9 @@ func holderAlibi(me sim.Client) string {
 func (q *inquiry) didNotHappen() []string {
 	var no []string
 	absent := func(text string, kinds ...string) {
-		for _, x := range q.faults {
-			for _, k := range kinds {
-				if x.Kind == k {
-					return
-				}
+		for _, x := range slices.Concat(q.faults, q.others) {
+			if slices.Contains(kinds, x.Kind) {
+				return
 			}
 		}
 		no = append(no, text)
@@ -443,6 +461,9 @@ func (q *inquiry) wouldHaveHeld(v sim.Verdict, tried sim.Factor, found sorts) st
 	}
 	if found.taken {
 		advice = append(advice, "No drift factor helps against keys that are taken away or were never there.")
+	}
+	if found.beyond {
+		advice = append(advice, "No drift factor helps code that goes on beyond the deadline of its lock: let it stop there, or when it cannot extend.")
 	}
 	if len(advice) > 0 {
 		return strings.Join(advice, " ")

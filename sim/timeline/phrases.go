@@ -115,7 +115,7 @@ func (s *story) told(e sim.Event, b *broadcast) string {
 	case sim.Stored:
 		return s.stored(e)
 	case sim.Extended:
-		if !s.renewing[e.Owner] { // Process.Holds
+		if !lockSaid(b, e) { // Process.Holds
 			return fmt.Sprintf("believes that it holds %s until %s", s.key(e.Key), s.deadline(e.Value))
 		}
 		return fmt.Sprintf("has extended %s%s; trusts it until %s", s.key(e.Key), s.votes(b), s.deadline(e.Value))

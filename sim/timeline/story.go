@@ -28,7 +28,7 @@ func Write(w io.Writer, h *sim.History, v sim.Verdict, view View, st Style) erro
 func storyOf(h *sim.History, v sim.Verdict, view View) *story {
 	s := &story{h: h, cast: castOf(h.Scenario()), level: view.Level, part: view.of(h),
 		holds: map[process]sim.Text{}, owner: map[sim.Text]string{},
-		renewing: map[sim.Text]bool{}, at: map[nodeKey]sim.Text{}}
+		at: map[nodeKey]sim.Text{}}
 	_, s.of = broadcasts(h)
 	s.marks = slices.DeleteFunc(marksOf(h, s.cast, v), func(m mark) bool { return !s.part.marks(s.cast.clientIndex(m.client), m.key) })
 	for step := 1; step <= s.part.until; step++ {
@@ -98,7 +98,6 @@ type story struct {
 	vain     vain
 	holds    map[process]sim.Text // the owner of the lock that a process holds
 	owner    map[sim.Text]string  // who made an owner value
-	renewing map[sim.Text]bool    // owners for which the nodes are asked to extend
 	at       map[nodeKey]sim.Text // whose a key was last on a node
 }
 
@@ -222,7 +221,6 @@ func (s *story) remember(e sim.Event) {
 		if node.Usual(e.Op) == redlock.OpAcquire {
 			s.owner[e.Owner] = s.cast.client(int(e.Client), int(e.Proc))
 		}
-		s.renewing[e.Owner] = node.Usual(e.Op) == redlock.OpExtend
 	case sim.Granted:
 		s.holds[who] = e.Owner
 	case sim.Releasing, sim.Lost:

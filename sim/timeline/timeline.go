@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -165,12 +166,14 @@ func (c cast) nodes(which []int) string {
 	return ranges(which, c.node)
 }
 
-// ranges lists indices in order, and three or more in a row as "first–last".
+// ranges lists names in the order of their indices, and three or more of which each
+// is the next name after the one before as "first–last": whoever reads that counts
+// names, so there must be none between the two that is not meant.
 func ranges(which []int, name func(int) string) string {
 	var parts []string
 	for i := 0; i < len(which); {
 		j := i
-		for j+1 < len(which) && which[j+1] == which[j]+1 {
+		for j+1 < len(which) && follows(name(which[j+1]), name(which[j])) {
 			j++
 		}
 		if j-i >= 2 {
@@ -182,6 +185,21 @@ func ranges(which []int, name func(int) string) string {
 		i++
 	}
 	return strings.Join(parts, ", ")
+}
+
+// follows says that a name is the next one after another: B after A, n10 after n9.
+func follows(next, name string) bool {
+	stem := strings.TrimRight(name, "0123456789")
+	if digits := name[len(stem):]; digits != "" {
+		n, err := strconv.ParseUint(digits, 10, 32)
+		return err == nil && next == fmt.Sprintf("%s%0*d", stem, len(digits), n+1)
+	}
+	if name == "" {
+		return false
+	}
+	last := name[len(name)-1]
+	return 'A' <= last && last < 'Z' && next == name[:len(name)-1]+string(last+1) ||
+		'a' <= last && last < 'z' && next == name[:len(name)-1]+string(last+1)
 }
 
 func all(n int) []int {

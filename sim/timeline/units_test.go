@@ -107,6 +107,18 @@ func TestNodesAreNamedInRanges(t *testing.T) {
 			t.Errorf("nodes %v are %q, want %q", which, got, want)
 		}
 	}
+	for want, list := range map[string]string{
+		"A, C, D": "A C D", "A–C, E": "A B C E", "n1–n3, n5": "n1 n2 n3 n5", "n9–n11": "n9 n10 n11", "r08–r10": "r08 r09 r10",
+		"eu, us, ap": "eu us ap", "C, B, A": "C B A", "eu-a–eu-c": "eu-a eu-b eu-c", "Y, Z, A": "Y Z A", "A, A1, A2": "A A1 A2", "7, 8": "7 8",
+	} {
+		var c cast
+		for _, name := range strings.Fields(list) {
+			c.Nodes = append(c.Nodes, sim.Node{Name: name})
+		}
+		if got := c.nodes(all(len(c.Nodes))); got != want {
+			t.Errorf("the nodes %s are %q, want %q", list, got, want)
+		}
+	}
 	if c.quorum != 3 || c.needed != 3 {
 		t.Errorf("of five nodes %d and %d are needed", c.quorum, c.needed)
 	}
