@@ -401,7 +401,7 @@ func TestErrorText(t *testing.T) {
 	m.each(hang, 3)
 	m.nodes[2].name = ""
 	_, err := m.lock(t).TryAcquire(bg, "jobs", 10*time.Second)
-	const want = `redlock: acquire "jobs": quorum unreachable: 1 of 5 nodes granted, 1 hold another's key, 3 failed; needed 3 ` +
+	const want = `redlock: acquire "jobs": quorum unreachable: 1 of 5 nodes granted, 1 holds another's key, 3 failed; needed 3 ` +
 		`(B: connection refused; node 2: connection refused; D: no answer)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -115,7 +115,7 @@ func (v *tally) String() string {
 		n    int
 		text string
 	}{
-		{v.are(Others), "hold another's key"},
+		{v.are(Others), plural(v.are(Others), "holds", "hold") + " another's key"},
 		{v.are(Gone), v.goneText()},
 		{v.failed(), "failed"},
 		{v.open(), "not waited for"},
@@ -139,5 +139,13 @@ func (v *tally) goneText() string {
 	if v.op == OpAcquire {
 		return "refused the fence"
 	}
-	return "have no such key"
+	return plural(v.are(Gone), "has", "have") + " no such key"
+}
+
+// plural is a word for one, or for several.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }

@@ -61,7 +61,7 @@ func TestWatchTellsTheLoss(t *testing.T) {
 		{"answers lost", 5 * time.Second, func(m *model) { m.each(mute, 2, 3, 4) }, redlock.ErrLockExpired, deadline, []string{"C: no answer"}},
 		{"flushed nodes", 5 * time.Second, func(m *model) { m.flush(0, 1, 2) }, redlock.ErrLockNotHeld, 10 * time.Second, []string{"3 have no such key"}},
 		{"taken over", 5 * time.Second, func(m *model) { m.take("k", 0, 1, 2) }, redlock.ErrLockNotHeld, 10 * time.Second, []string{"3 hold another's key"}},
-		{"one flushed, two dead", 5 * time.Second, func(m *model) { m.flush(0); m.each(die, 1, 2) }, redlock.ErrLockExpired, deadline, []string{"1 have no such key", "B: connection refused"}},
+		{"one flushed, two dead", 5 * time.Second, func(m *model) { m.flush(0); m.each(die, 1, 2) }, redlock.ErrLockExpired, deadline, []string{"1 has no such key", "B: connection refused"}},
 		{"paused past the deadline", 5 * time.Second, func(m *model) { m.clock.jump(40 * time.Second) }, redlock.ErrLockExpired, 45 * time.Second, []string{"a renewal due 35s ago did not run", "stood still"}},
 		{"paused while a renewal is out", 9 * time.Second, func(m *model) {
 			m.all(hang)

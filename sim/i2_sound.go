@@ -15,10 +15,14 @@ func (c *checker) soundness() {
 		if l.ExclusionEnds >= l.TrustEnds {
 			continue
 		}
+		few := fmt.Sprintf("fewer than %d", c.mustBlock())
+		if c.mustBlock() == 1 {
+			few = "none"
+		}
 		c.broke(Violation{
 			Invariant: I2, At: l.ExclusionEnds, Client: l.Client, Key: l.Key, Lease: i, Other: -1, Margin: l.Margin(), HasMargin: true,
-			Text: fmt.Sprintf("%s believed that it held %q until %v, but from %v on fewer than %d of %d nodes blocked for it: %v too long",
-				l.Client, l.Key, clock.Duration(l.TrustEnds), clock.Duration(l.ExclusionEnds), c.mustBlock(), len(c.nodes), -l.Margin()),
+			Text: fmt.Sprintf("%s believed that it held %q until %v, but from %v on %s of %d nodes blocked for it: %v too long",
+				l.Client, l.Key, clock.Duration(l.TrustEnds), clock.Duration(l.ExclusionEnds), few, len(c.nodes), -l.Margin()),
 		})
 	}
 }

@@ -109,3 +109,21 @@ func TestNothingCrashedMeansNothing(t *testing.T) {
 		t.Errorf("without a crash it says\n%s\nand with that of A\n%s", quiet, down)
 	}
 }
+
+// Of one node, or where one is enough to block, nobody is told of "fewer than 1 nodes".
+func TestOneNodeIsNoPlural(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 2; n++ {
+		sc := exact()
+		sc.Nodes = sc.Nodes[:n]
+		text := strings.Join(strings.Fields(told(t, run(t, sc, sim.Do(careless(5200*time.Millisecond))), Story, Style{})), " ")
+		for _, wrong := range []string{"fewer than 1", "which 1 make", "the 1 nodes"} {
+			if strings.Contains(text, wrong) {
+				t.Errorf("%d nodes: it says %q: %s", n, wrong, text)
+			}
+		}
+		if !strings.Contains(text, "no node blocks") {
+			t.Errorf("%d nodes: it says %s", n, text)
+		}
+	}
+}

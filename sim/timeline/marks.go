@@ -34,7 +34,7 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 		}
 		if l.RanOut() && l.Margin() >= 0 && l.ExclusionEnds != never {
 			marks = append(marks, mark{at: l.ExclusionEnds, tint: strong, client: l.Client, key: l.Key,
-				text: fmt.Sprintf("fewer than %d nodes block for %s on %q: a rival could get it (%s)", c.needed, clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
+				text: fmt.Sprintf("%s for %s on %q: a rival could get it (%s)", c.tooFewBlock(), clean(l.Client), l.Key, shortest(l.ExclusionEnds))})
 		}
 	}
 	for i, x := range v.Violations {
@@ -52,8 +52,8 @@ func marksOf(h *sim.History, c cast, v sim.Verdict) []mark {
 		}
 		text := strings.TrimSuffix(Headline(v, x), ".")
 		if x.Invariant == sim.I2 && x.HasMargin {
-			text = fmt.Sprintf("I2 (sound): from here on (%s) fewer than %d nodes block for %s on %q, and it trusts that for another %s",
-				shortest(x.At), c.needed, clean(x.Client), x.Key, length(x.Margin))
+			text = fmt.Sprintf("I2 (sound): from here on (%s) %s for %s on %q, and it trusts that for another %s",
+				shortest(x.At), c.tooFewBlock(), clean(x.Client), x.Key, length(x.Margin))
 		}
 		if more > 0 {
 			text += fmt.Sprintf("; and %s more then", times(more))

@@ -107,6 +107,9 @@ func (p *page) bars(c cast, v sim.Verdict, l sim.Lease, rival *sim.Lease) {
 		silent = without(silent, g.nodes)
 	}
 	note := fmt.Sprintf("%d of the %d nodes must block to keep a rival from its %d.", c.needed, len(c.Nodes), c.quorum)
+	if len(c.Nodes) == 1 {
+		note = "There is no other node to keep a rival from the lock."
+	}
 	if len(silent) > 0 {
 		note += fmt.Sprintf(" %s never had the key.", c.nodes(silent))
 	}

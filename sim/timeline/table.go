@@ -18,8 +18,12 @@ func (s *story) head() {
 	for i := range sc.Clients {
 		clients = append(clients, s.cast.client(i, 0))
 	}
-	s.para("", fmt.Sprintf("%s: clients %s; nodes %s, of which %d make a lock; TTL %s, drift factor %s, buffer %s.", name,
-		strings.Join(clients, ", "), s.cast.nodes(all(len(sc.Nodes))), s.cast.quorum, length(time.Duration(sc.Lock.TTL)), clean(sc.Lock.Factor), length(time.Duration(sc.Lock.Buffer))))
+	nodes := fmt.Sprintf("nodes %s, of which %d make a lock", s.cast.nodes(all(len(sc.Nodes))), s.cast.quorum)
+	if len(sc.Nodes) == 1 {
+		nodes = "node " + s.cast.node(0)
+	}
+	s.para("", fmt.Sprintf("%s: clients %s; %s; TTL %s, drift factor %s, buffer %s.", name,
+		strings.Join(clients, ", "), nodes, length(time.Duration(sc.Lock.TTL)), clean(sc.Lock.Factor), length(time.Duration(sc.Lock.Buffer))))
 	if about := clean(sc.About); about != "" {
 		s.para("", about)
 	}

@@ -133,6 +133,14 @@ func castOf(sc sim.Scenario) cast {
 	return cast{sc, q, len(sc.Nodes) - q + 1}
 }
 
+// tooFewBlock says that not enough nodes block to keep rivals out.
+func (c cast) tooFewBlock() string {
+	if c.needed == 1 {
+		return "no node blocks"
+	}
+	return fmt.Sprintf("fewer than %d nodes block", c.needed)
+}
+
 // client is the name of a client, and of its process if it is not the first.
 func (c cast) client(i, proc int) string {
 	if i < 0 || i >= len(c.Clients) {
