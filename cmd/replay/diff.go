@@ -79,7 +79,14 @@ func (a *app) pair(args []string, e edits) (one, two subject, err error) {
 	default:
 		two.recorded = nil
 	}
-	two, err = e.change(two)
+	if two, err = e.change(two); err != nil {
+		return one, two, err
+	}
+	for _, sub := range []subject{one, two} {
+		if sub.recorded == nil && err == nil {
+			err = sub.hasSteps()
+		}
+	}
 	return one, two, err
 }
 

@@ -34,7 +34,11 @@ func (p *pictures) flags(cmd *cobra.Command) {
 
 // check refuses what cannot be drawn before anything is run.
 func (p *pictures) check(cmd *cobra.Command, args []string) error {
-	for _, x := range []struct{ flag, file string }{{"--html", p.html}, {"--perfetto", p.perfetto}} {
+	for _, x := range []struct {
+		flag, file string
+		is         func([]byte) bool
+		what       string
+	}{{"--html", p.html, picture.IsPage, "page"}, {"--perfetto", p.perfetto, picture.IsTrace, "trace"}} {
 		if x.file == "" {
 			if cmd.Flags().Changed(x.flag[2:]) {
 				return fmt.Errorf("%s %q: the name of a file is expected", x.flag, x.file)
@@ -57,6 +61,9 @@ func (p *pictures) check(cmd *cobra.Command, args []string) error {
 			if sameFile(arg, x.file) {
 				return fmt.Errorf("%s %s: that is what is run, and would be written over; name another file", x.flag, x.file)
 			}
+		}
+		if !picture.MayReplace(x.file, x.is) {
+			return fmt.Errorf("%s %s: that file is no %s that replay has drawn, and would be written over; name another, or remove it", x.flag, x.file, x.what)
 		}
 	}
 	if p.html != "" && filepath.Clean(p.html) == filepath.Clean(p.perfetto) {
@@ -91,14 +98,14 @@ func (a *app) draw(w *stream, sub subject, h *sim.History, v sim.Verdict, tried 
 	p.drawn++
 	if p.html != "" {
 		o := picture.Options{Title: sub.name, Command: command(sub.argv), Tried: tried}
-		file, err := p.write(p.html, func(w io.Writer) error { return picture.HTML(w, h, v, o) })
+		file, err := p.write(p.html, picture.IsPage, func(w io.Writer) error { return picture.HTML(w, h, v, o) })
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "Page:   %s (open it in a browser)\n", file)
 	}
 	if p.perfetto != "" {
-		file, err := p.write(p.perfetto, func(w io.Writer) error { return picture.Perfetto(w, h, v) })
+		file, err := p.write(p.perfetto, picture.IsTrace, func(w io.Writer) error { return picture.Perfetto(w, h, v) })
 		if err != nil {
 			return err
 		}
@@ -107,11 +114,19 @@ func (a *app) draw(w *stream, sub subject, h *sim.History, v sim.Verdict, tried 
 	return nil
 }
 
-// write writes one file. One that was there is replaced, and left alone if that fails; a
-// device is written to.
-func (p *pictures) write(file string, draw func(io.Writer) error) (string, error) {
-	if ext := filepath.Ext(file); p.drawn > 1 {
-		file = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), p.drawn, ext)
+// write writes one file. A picture that was there is replaced, and left alone if that
+// fails; a device is written to. What else was there stays: of the files with numbers
+// the next one is taken.
+func (p *pictures) write(file string, is func([]byte) bool, draw func(io.Writer) error) (string, error) {
+	if p.drawn > 1 {
+		ext := filepath.Ext(file)
+		stem := strings.TrimSuffix(file, ext)
+		for file = fmt.Sprintf("%s-%d%s", stem, p.drawn, ext); !picture.MayReplace(file, is); p.drawn++ {
+			file = fmt.Sprintf("%s-%d%s", stem, p.drawn+1, ext)
+		}
+	}
+	if !picture.MayReplace(file, is) { // since check looked
+		return "", fail(statusMisuse, "%s has another text, and would be written over", file)
 	}
 	fill := replaceBy
 	if isDevice(file) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"driftlock/clock"
 	"driftlock/sim"
@@ -38,6 +39,39 @@ func TestRunsThatDifferAreToldAtTheFirstStep(t *testing.T) {
 	}
 	if err := compare(&stream{w: &b}, one, one); err != nil {
 		t.Errorf("a run and itself: %v", err)
+	}
+}
+
+// What happened with code that a scenario cannot hold is told of its history.
+func TestHistoryOfCodeIsTold(t *testing.T) {
+	t.Parallel()
+	sc := sim.Reference(1)
+	for i := range sc.Clients {
+		sc.Clients[i].Steps, sc.Clients[i].Repeat = nil, 0
+	}
+	h, err := sim.Run(sc, sim.Do(func(p *sim.Process) {
+		if token, err := p.Lock().Acquire(p.Context(), "k", time.Second); err == nil {
+			p.Lock().Release(p.Context(), "k", token)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "code.history")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(h.Record(f), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var out, complaint strings.Builder
+	a := &app{out: &stream{w: &out}, err: &stream{w: &complaint}, self: []string{"replay"}}
+	if status := a.execute(t.Context(), []string{"run", file}); status != statusHeld || !strings.HasPrefix(out.String(), "HELD  ") {
+		t.Errorf("status %d: %s%s", status, out.String(), complaint.String())
+	}
+	if status := a.execute(t.Context(), []string{"diff", file}); status != statusMisuse {
+		t.Errorf("a run without the code is compared: status %d", status)
 	}
 }
 

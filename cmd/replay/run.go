@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"driftlock/sim"
 	"driftlock/sim/timeline"
@@ -62,6 +61,9 @@ Without it ` + defaultRun + ` is run. A scenario can be changed on the way: --wi
 			if f.print {
 				_, err := a.out.Write(sub.sc.AppendJSON(nil))
 				return written(err)
+			}
+			if err := sub.hasSteps(); err != nil {
+				return err
 			}
 			return a.runAndTell(sub, f)
 		},
@@ -211,9 +213,6 @@ func (a *app) show(w *stream, sub subject, h *sim.History, v sim.Verdict, view *
 		}
 	} else if err := timeline.Timeline(w, h, v, tried, *view, w.style()); err != nil {
 		return err
-	}
-	if sub.recorded == nil && !slices.ContainsFunc(sub.sc.Clients, func(c sim.Client) bool { return len(c.Steps) > 0 }) {
-		fmt.Fprintln(w, "Note: no client has steps. What a test of code has kept is run by that test, with\n      the command that it printed.")
 	}
 	if _, err := fmt.Fprintf(w, "\nReplay: %s\nHash:   %s\n", command(sub.argv), v.Hash); err != nil {
 		return err

@@ -54,6 +54,9 @@ Without it ` + defaultRun + ` is shrunk.
 			if err != nil {
 				return err
 			}
+			if err := sub.hasSteps(); err != nil {
+				return err
+			}
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return a.shrink(ctx, sub, f)

@@ -27,6 +27,7 @@ type subject struct {
 	sc       sim.Scenario
 	name     string
 	argv     []string
+	file     string       // that it was read from; empty: none
 	recorded *sim.History // of a history that was read: it is not run
 
 	stores func(node.Config) node.Store // the nodes'; nil: the simulator's own
@@ -128,7 +129,9 @@ func (a *app) find(arg string) (subject, error) {
 		return subject{}, err
 	}
 	defer f.Close()
-	return a.read(arg, []string{"run", arg}, f)
+	sub, err := a.read(arg, []string{"run", arg}, f)
+	sub.file = arg
+	return sub, err
 }
 
 // read reads a scenario or a recorded history.
@@ -225,7 +228,7 @@ func (e *edits) change(sub subject) (_ subject, err error) {
 			sub.sc.Expect = nil // what it expects is said of the scenario as it was
 		}
 	}
-	return subject{sc: sub.sc, name: sub.name, argv: argv}, nil
+	return subject{sc: sub.sc, name: sub.name, argv: argv, file: sub.file}, nil
 }
 
 // locked puts the lock that was asked for in a scenario.

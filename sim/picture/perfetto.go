@@ -30,7 +30,7 @@ func Perfetto(w io.Writer, h *sim.History, v sim.Verdict) error {
 		t.end = max(t.end, e.At)
 	}
 	said := sentences(h, v)
-	t.b = append(t.b, "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"scenario\":"...)
+	t.b = append(t.b, traceHead...)
 	t.b = appendText(t.b, c.Name)
 	t.b = appendField(t.b, "hash", v.Hash.String())
 	t.b = append(t.b, "},\"traceEvents\":["...)

@@ -155,6 +155,7 @@ func (m *module) ownLock() {
 		m.Errorf("the record: %v", err)
 	}
 	m.wants(m.test("TestHolds", false, one, "DRIFTLOCK_RECORD=nowhere/run.history"), `DRIFTLOCK_RECORD=nowhere/run\.history: .*no such file`)
+	m.wants(m.test("TestHolds", false, one, "DRIFTLOCK_RECORD=go.mod"), `DRIFTLOCK_RECORD=go\.mod: that file is no recorded history`)
 	m.wants(m.test("TestHolds", false, one, "DRIFTLOCK_STOP=x"), `DRIFTLOCK_STOP=x: the number of a step is expected`)
 
 	// One that does not fit the code neither.

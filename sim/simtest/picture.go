@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -51,6 +52,9 @@ func draw(test string, h *sim.History, v sim.Verdict, o picture.Options) string 
 }
 
 func drawFile(file string, h *sim.History, v sim.Verdict, o picture.Options) error {
+	if !picture.MayReplace(file, picture.IsPage) {
+		return errors.New(file + " is no page that a test has drawn, and would be written over")
+	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
 		return err
 	}

@@ -51,6 +51,21 @@ func TestFailuresAreDrawn(t *testing.T) {
 		if err := drawFile(file, f.history, f.told(), f.options("TestX", "file.json")); err != nil {
 			t.Fatal(err)
 		}
+		mine := filepath.Join(t.TempDir(), "README.md")
+		if err := os.WriteFile(mine, []byte("# Mine\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			file string
+			over bool
+		}{{file, true}, {mine, false}} {
+			if err := drawFile(c.file, f.history, f.told(), f.options("TestX", "file.json")); (err == nil) != c.over {
+				t.Errorf("%s is written over or not: %v", c.file, err)
+			}
+		}
+		if text, err := os.ReadFile(mine); string(text) != "# Mine\n" {
+			t.Errorf("somebody's file is %q now (%v)", text, err)
+		}
 		page, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(page), name) || !strings.Contains(string(page), "<title>TestX") || !strings.Contains(string(page), "DRIFTLOCK_SCENARIO=file.json go test") {
 			t.Errorf("the page does not say %q (%v)", name, err)

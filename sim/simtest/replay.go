@@ -1,6 +1,8 @@
 package simtest
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -87,6 +89,10 @@ func stopAt(t testing.TB) sim.Option {
 func record(t testing.TB, h *sim.History) {
 	file := os.Getenv(recordVariable)
 	if file == "" || h == nil {
+		return
+	}
+	if !picture.MayReplace(path(file), func(head []byte) bool { return sim.IsHistory(bufio.NewReader(bytes.NewReader(head))) }) {
+		t.Errorf("%s=%s: that file is no recorded history, and would be written over", recordVariable, file)
 		return
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path(file)), ".driftlock-*")
