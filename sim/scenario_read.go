@@ -79,6 +79,9 @@ func parse(text []byte) (sc Scenario, err error) {
 	if len(text) > maxFileBytes {
 		return sc, &FieldError{Text: fmt.Sprintf("more than %d bytes: a scenario has at most %d MiB", maxFileBytes, maxFileBytes>>20)}
 	}
+	if encoding := otherEncoding(text); encoding != "" {
+		return sc, &FieldError{Text: fmt.Sprintf("this is %s: a scenario is UTF-8 without a byte order mark", encoding)}
+	}
 	has, err := survey(text)
 	if err != nil {
 		return sc, err
@@ -87,6 +90,21 @@ func parse(text []byte) (sc Scenario, err error) {
 		return sc, misfit(err)
 	}
 	return sc, errors.Join(has.missing(), sc.Check())
+}
+
+// otherEncoding is the encoding of a text that says by its first bytes that it is not
+// plain UTF-8; empty if it does not.
+func otherEncoding(text []byte) string {
+	for _, x := range []struct{ head, encoding string }{
+		{"\xef\xbb\xbf", "UTF-8 with a byte order mark"},
+		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
+		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}, {"{\x00", "UTF-16"}, {"\x00{", "UTF-16"},
+	} {
+		if bytes.HasPrefix(text, []byte(x.head)) {
+			return x.encoding
+		}
+	}
+	return ""
 }
 
 // inFile says of every FieldError in err that it is in the file.

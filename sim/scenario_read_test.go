@@ -385,3 +385,17 @@ func BenchmarkCheck(b *testing.B) {
 		}
 	}
 }
+
+// A text in another encoding is told by the name of that.
+func TestOtherEncodings(t *testing.T) {
+	t.Parallel()
+	for head, want := range map[string]string{
+		"\xef\xbb\xbf{": "UTF-8 with a byte order mark", "\xff\xfe{\x00": "UTF-16", "\xfe\xff\x00{": "UTF-16",
+		"{\x00\"\x00": "UTF-16", "\x00{\x00": "UTF-16", "\xff\xfe\x00\x00{": "UTF-32",
+	} {
+		_, err := Parse("x.json", []byte(head))
+		if want := "x.json: this is " + want + ": a scenario is UTF-8 without a byte order mark"; err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", head, err, want)
+		}
+	}
+}

@@ -33,7 +33,8 @@ A and B are each` + whatIs + `
 of the history A, run by this program. Without either ` + defaultRun + ` is compared with
 itself on a drift factor that covers it.
 
-` + statusHelp,
+Exit status: 0 the runs are the same, whatever broke in them, 3 they differ, 2 bad
+arguments or file, 4 a fault of the tool or the machine.`,
 		Example: `  replay diff chrony-slew --set lock.factor=0.08
   replay diff s44-unconditional-del --with redlock
   replay diff drift-wide:24 drift-wide:25

@@ -31,6 +31,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		default:
 			return fmt.Errorf("--%s %q: %w", bad.GetFlag().Name, bad.GetValue(), bad.Unwrap())
 		}
+		if errors.Is(bad, strconv.ErrRange) {
+			return fmt.Errorf("--%s %s: that is too large a number", bad.GetFlag().Name, bad.GetValue())
+		}
 		return fmt.Errorf("--%s %q: %s is expected", bad.GetFlag().Name, bad.GetValue(), allowed)
 	}
 	var unknown *pflag.NotExistError
@@ -86,10 +89,11 @@ func takes(most int, what string) cobra.PositionalArgs {
 }
 
 // spaceNames lists the spaces that there are.
-func spaceNames() string {
-	var names []string
+func spaceNames() string { return strings.Join(spaces(), ", ") }
+
+func spaces() (names []string) {
 	for _, sp := range sim.Spaces() {
 		names = append(names, sp.Name())
 	}
-	return strings.Join(names, ", ")
+	return names
 }

@@ -36,7 +36,7 @@ const statusHelp = `Exit status: 0 held, 1 an invariant broke, 2 bad arguments o
 differed, 4 a fault of the tool or the machine.`
 
 func main() {
-	signal.Ignore(syscall.SIGPIPE) // a closed pipe is an error to tell, not to die of
+	signal.Ignore(syscall.SIGPIPE) // of a closed pipe it does not die: the status is that of the verdict
 	ballast := make([]byte, ballastSize)
 	a := &app{in: os.Stdin, out: newStream(os.Stdout), err: newStream(os.Stderr), self: self(os.Args[0])}
 	status := a.execute(context.Background(), os.Args[1:])
@@ -107,6 +107,9 @@ func (a *app) execute(ctx context.Context, args []string) (status int) {
 			status = statusFault
 		}
 	}()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	a.out.unread = stop // a search for nobody ends
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -162,6 +165,7 @@ or with the file that a red build has left: "replay run FILE".
   replay shrink FILE                        the smallest scenario that breaks the same
   replay scenarios                          the catalogue of known failures
   replay help scenario                      what a scenario file says`,
+		Version:       "of the code", // see the template
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -172,6 +176,8 @@ or with the file that a red build has left: "replay run FILE".
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cobra.AddTemplateFunc("codeVersion", codeVersion) // which takes its time
+	root.SetVersionTemplate("{{.Name}} {{codeVersion}}\n")
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(flagError)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"driftlock/sim/timeline"
 
@@ -18,7 +20,9 @@ type stream struct {
 	mu       sync.Mutex
 	w        io.Writer
 	err      error
-	optional bool // an error changes nothing
+	optional bool   // an error changes nothing
+	unread   func() // called when nobody reads it any more; nil: that is an error as any other
+	closed   bool   // nobody reads it any more
 	terminal bool
 	width    int // of the terminal; 0: none, or nobody knows
 }
@@ -39,12 +43,21 @@ func (s *stream) fit(line string) string {
 	return line
 }
 
-// Write is io.Writer's. After an error nothing more is written.
+// Write is io.Writer's. After an error nothing more is written. That nobody reads what
+// it is piped into ("| head") is no error: nothing more is written either.
 func (s *stream) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.closed {
+		return len(b), nil
+	}
 	if s.err == nil {
 		_, s.err = s.w.Write(b)
+	}
+	if s.unread != nil && errors.Is(s.err, syscall.EPIPE) {
+		s.err, s.closed = nil, true
+		s.unread()
+		return len(b), nil
 	}
 	if s.err != nil && !s.optional {
 		return 0, s.err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -98,38 +99,39 @@ func (a *app) subject(args []string, s source, otherwise string) (subject, error
 	return s.edits.change(sub)
 }
 
-// find is the scenario that an argument names.
+// find is the scenario that an argument names. A file comes first, and what else the
+// argument names is told then.
 func (a *app) find(arg string) (subject, error) {
 	if arg == "-" {
 		return a.read("standard input", []string{"run", "-"}, a.in)
 	}
-	if space, seed, ok := strings.Cut(arg, ":"); ok {
-		_, known := sim.FindSpace(space)
-		n, err := strconv.ParseUint(seed, 10, 64)
-		switch {
-		case !fileMissing(arg):
-		case err == nil:
-			return a.seeded(space, n)
-		case known == nil:
-			return subject{}, fmt.Errorf("%s: a seed is a whole number that is not negative, such as %s:7", arg, space)
+	other, err := a.otherwise(arg)
+	if info, e := os.Stat(arg); e == nil && !(info.IsDir() && other != nil) {
+		if other != nil {
+			argv := other.argv
+			if other.name == arg {
+				argv = a.argv("scenarios", arg) // which reads no file
+			}
+			fmt.Fprintf(a.err, "replay: %s is a file here, and that is taken. What else is called so: %s\n", arg, command(argv))
 		}
+	} else if other != nil {
+		return *other, nil
+	} else if err != nil {
+		return subject{}, err
 	}
 	f, err := os.Open(arg)
 	if errors.Is(err, os.ErrNotExist) {
-		if which, err := matching(names(catalogue()), arg); err == nil && len(which) == 1 {
-			return a.catalogued(which[0])
-		}
-		if _, err := strconv.ParseUint(arg, 10, 64); err == nil {
-			return subject{}, fmt.Errorf("%s: a seed means something only in its space, such as drift-wide:%s", arg, arg)
-		}
-		return subject{}, fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
-			spell.Hint(arg, names(catalogue())), command(a.argv("scenarios")))
+		return subject{}, a.unknown(arg, err)
 	}
 	if err != nil {
 		return subject{}, err
 	}
 	defer f.Close()
-	sub, err := a.read(arg, []string{"run", arg}, f)
+	typed := arg
+	if strings.HasPrefix(arg, "-") { // it would be taken for an option
+		typed = "./" + arg
+	}
+	sub, err := a.read(arg, []string{"run", typed}, f)
 	sub.file = arg
 	return sub, err
 }
@@ -150,9 +152,44 @@ func (a *app) read(name string, argv []string, r io.Reader) (subject, error) {
 	return sub, nil
 }
 
-func fileMissing(file string) bool {
-	_, err := os.Stat(file)
-	return err != nil
+// otherwise is the one scenario that an argument names which is no file: SPACE:SEED, or of
+// the catalogue; nil for none. The error is about a seed.
+func (a *app) otherwise(arg string) (*subject, error) {
+	if space, seed, ok := strings.Cut(arg, ":"); ok {
+		_, unknown := sim.FindSpace(space)
+		n, err := strconv.ParseUint(seed, 10, 64)
+		switch {
+		case err == nil && unknown == nil:
+			sub, err := a.seeded(space, n)
+			return &sub, err
+		case err == nil:
+			return nil, fmt.Errorf("--space: %w", unknown)
+		case unknown == nil && errors.Is(err, strconv.ErrRange):
+			return nil, fmt.Errorf("%s: a seed is at most %d", arg, uint64(math.MaxUint64))
+		case unknown == nil:
+			return nil, fmt.Errorf("%s: a seed is a whole number that is not negative, such as %s:7", arg, space)
+		}
+	}
+	if which, err := matching(names(catalogue()), arg); err == nil && len(which) == 1 {
+		sub, err := a.catalogued(which[0])
+		return &sub, err
+	}
+	return nil, nil
+}
+
+// unknown says of an argument that names nothing what comes nearest.
+func (a *app) unknown(arg string, err error) error {
+	if _, e := sim.FindSpace(arg); e == nil {
+		return fail(statusMisuse, "%s is a space: a seed of it is missing\nTry: %s", arg, command(a.argv("run", arg+":1")))
+	}
+	if _, e := strconv.ParseUint(arg, 10, 64); e == nil {
+		return fmt.Errorf("%s: a seed means something only in its space, such as drift-wide:%s", arg, arg)
+	}
+	if which, e := matching(names(catalogue()), arg); e == nil {
+		return fail(statusMisuse, "%w, and %d scenarios of the catalogue begin so, such as %s\nTry: %s", err, len(which), which[0], command(a.argv("scenarios")))
+	}
+	return fail(statusMisuse, "%w, and nothing in the catalogue is called so%s\nTry: %s", err,
+		spell.Hint(arg, append(names(catalogue()), spaces()...)), command(a.argv("scenarios")))
 }
 
 // seeded is the scenario that a seed of a space stands for.

@@ -80,7 +80,7 @@ const exitStatusTopic = `0  nothing broke; of scenarios: each verdict was the ex
 2  bad arguments, or a bad file: standard error says which and what is allowed
 3  two runs differed: of one scenario (run --twice), or those of diff
 4  a fault of the tool or the machine: it could not write, or a process blocked
-   outside the simulator
+   outside the simulator. That nobody reads on ("| head") is no fault
 
 "go run ./cmd/replay" turns each of 1 to 4 into 1; build it where they matter:
 
@@ -148,7 +148,9 @@ const filesTopic = `Files without a name of yours are written to the current fol
   driftlock-NAME.history        by run --record: a run with every event
 
 A file is there whole or not at all, also if the program is interrupted. One that has another text already is never
-written over: the new one is called …-2, …-3 and so on.
+written over: the new one is called …-2, …-3 and so on. A file that you name (--html,
+--perfetto, --out, --records) is written over if it is of the same kind, and refused if
+it is anything else.
 
 A scenario file replays as long as the code that runs it does the same. A history
 can be read and told without that code: keep it beside a red build.`
