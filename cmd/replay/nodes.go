@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"driftlock/sim/node"
 	"driftlock/sim/node/mini"
 )
 
@@ -19,8 +18,7 @@ const (
 
 var nodeStores = []string{nodesFast, nodesMini}
 
-// runOn has the nodes be those of --nodes. On miniredis keys are gone at the very
-// millisecond at which their TTL has passed: the scenario is made to say so.
+// runOn has the nodes be those of --nodes. The scenario stays as it is.
 func (sub *subject) runOn(nodes string) error {
 	switch {
 	case !slices.Contains(nodeStores, nodes):
@@ -30,13 +28,7 @@ func (sub *subject) runOn(nodes string) error {
 	case sub.recorded != nil:
 		return errors.New("--nodes runs a scenario: a recorded history is not run")
 	case sub.sc.Lock.Kind == "flawed":
-		return errors.New("--nodes miniredis knows what redlock asks of a node; a lock with faults asks for more (leave --nodes or --lock out)")
-	}
-	sub.sc.Nodes = slices.Clone(sub.sc.Nodes)
-	for i := range sub.sc.Nodes {
-		if sub.sc.Nodes[i].Alias == "" {
-			sub.sc.Nodes[i].Expiry = node.NonStrict
-		}
+		return errors.New("--nodes miniredis knows what redlock asks of a node; a lock with faults asks for more (\"--lock redlock\" puts the real one in its place)")
 	}
 	sub.stores = mini.New
 	sub.argv = append(slices.Clone(sub.argv), "--nodes", nodes)

@@ -74,7 +74,7 @@ Without it ` + defaultRun + ` is run. A scenario can be changed on the way: --wi
 	cmd.Flags().BoolVar(&f.record, "record", false, "write the history, with every event, to a file in the current folder, which run and diff read")
 	cmd.Flags().IntVar(&f.stopAt, "stop-at", 0, "call sim.Stopped at this `STEP`, for a breakpoint (docs/debugging.md)")
 	f.viewFlags(cmd)
-	cmd.Flags().StringVar(&f.nodes, "nodes", nodesFast, "what the nodes are: fast, or miniredis for a real miniredis each, with the very\ncommands and scripts that Redis is sent; it expires keys as non-strict nodes do")
+	cmd.Flags().StringVar(&f.nodes, "nodes", nodesFast, "what the nodes are: fast, or miniredis for a real miniredis each, with the very\ncommands and scripts that Redis is sent")
 	cmd.RegisterFlagCompletionFunc("nodes", cobra.FixedCompletions(nodeStores, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&f.print, "print", false, "print the scenario, with every value, and do not run it")
 	a.pictures.flags(cmd)
@@ -101,8 +101,8 @@ func (f *runFlags) check(cmd *cobra.Command) (err error) {
 	if f.stopAt < 0 {
 		return fmt.Errorf("--stop-at %d: a step is expected, from 1 on", f.stopAt)
 	}
-	if f.print && (f.json || f.record) {
-		return errors.New("--print does not run it: it goes with neither --json nor --record")
+	if f.print && (f.json || f.record || f.twice) {
+		return errors.New("--print does not run it: it goes with none of --json, --record and --twice")
 	}
 	return f.source.check(cmd)
 }

@@ -3,9 +3,13 @@
 // goroutine, by the very commands and scripts that package redlock sends to Redis;
 // its time is the node's wall clock.
 //
-// Where it differs from the fast store: a key is gone at the first whole millisecond
-// at which its TTL has passed (node.NonStrict), never one later; and of what a lock
-// should not ask (package node, OpDelete and on) it knows OpDelete alone.
+// A miniredis deletes a key at the very millisecond at which its TTL has passed
+// (node.NonStrict). Where a node's keys are to live until the next (node.Strict), each
+// has a nanosecond more than it was given: all readings are whole milliseconds, so that
+// changes nothing else.
+//
+// Where it differs from the fast store: of what a lock should not ask (package node,
+// OpDelete and on) it knows OpDelete alone.
 package mini
 
 import (
@@ -21,8 +25,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// New returns a node on a miniredis of its own. Its keys expire as node.NonStrict
-// says, whatever c says.
+// New returns a node on a miniredis of its own.
 func New(c node.Config) node.Store {
 	m := miniredis.NewMiniRedis()
 	if conn, err := m.Dial(); err != nil { // without a listener; it must have been dialled to begin
@@ -42,8 +45,9 @@ type store struct {
 	redis *miniredis.Miniredis
 	node  redlock.Node
 
-	ms      int64 // to where its time has been moved, on the node's clock
-	now     int64 // true time of the last command
+	more    time.Duration // that each key lives beyond its TTL: see the package
+	ms      int64         // to where its time has been moved, on the node's clock
+	now     int64         // true time of the last command
 	horizon int64
 	keeps   bool
 	journal []undo
@@ -71,6 +75,10 @@ func (s *store) Reset(c node.Config) {
 	s.ms, s.now, s.journal = 0, math.MinInt64, s.journal[:0]
 	s.asked, s.fences = s.asked[:0], map[string]bool{}
 	s.keeps, s.horizon = c.Horizon >= 0, int64(c.Horizon)
+	s.more = time.Nanosecond
+	if c.Expiry == node.NonStrict {
+		s.more = 0
+	}
 }
 
 // tick moves the time of the server to a reading of the node's clock, in whole
@@ -99,6 +107,7 @@ func (s *store) Do(at, wall int64, req *redlock.Request, reply *redlock.Reply) (
 			s.fences[req.Key] = true
 		}
 		s.node.Do([]*redlock.Request{req}, replies)
+		s.prolong(req.Key)
 	}
 	after := s.look(req.Key)
 	if after != before {
@@ -129,6 +138,13 @@ func (s *store) delete(key string) redlock.Reply {
 	return redlock.Reply{Status: redlock.Gone}
 }
 
+// prolong gives a key whose TTL has just been set what it lives beyond it.
+func (s *store) prolong(key string) {
+	if ttl := s.redis.TTL(key); ttl > 0 && ttl%time.Millisecond == 0 {
+		s.redis.SetTTL(key, ttl+s.more)
+	}
+}
+
 // look is what the server has of a key.
 func (s *store) look(key string) (v value) {
 	if owner, err := s.redis.Get(key); err == nil {
@@ -143,9 +159,9 @@ func (s *store) look(key string) (v value) {
 // put makes the server have of a key what it was.
 func (s *store) put(key string, v value) {
 	s.redis.Del(key)
-	if ttl := time.Duration(v.when-s.ms) * time.Millisecond; v.there && ttl > 0 {
+	if ttl := time.Duration(v.when-s.ms)*time.Millisecond + s.more; v.there && ttl > 0 {
 		s.redis.Set(key, v.owner)
-		s.redis.SetTTL(key, ttl)
+		s.redis.SetTTL(key, ttl+s.more)
 	}
 	if s.fences[key] {
 		s.redis.Del(redlock.FenceKey(key))

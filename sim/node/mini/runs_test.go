@@ -5,7 +5,6 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim"
-	"driftlock/sim/node"
 )
 
 // TestRuns: whole runs, with their faults, have the same history on miniredis as on
@@ -23,11 +22,6 @@ func TestRuns(t *testing.T) {
 			sc := sim.Generate(sp, seed)
 			if sc.Lock.Kind == "flawed" {
 				continue
-			}
-			for i := range sc.Nodes {
-				if sc.Nodes[i].Alias == "" {
-					sc.Nodes[i].Expiry = node.NonStrict
-				}
 			}
 			x, err := fast.Run(sc)
 			if err != nil {
