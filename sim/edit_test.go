@@ -164,10 +164,12 @@ func TestRemedyChecked(t *testing.T) {
 	}
 }
 
-// TestAlias: a second address of a node is that node, and counts as another.
+// TestAlias: a second address of a node is that node, and counts as another. As on
+// Redis, it grants what that has granted only if it has to tell a fence number.
 func TestAlias(t *testing.T) {
 	t.Parallel()
 	sc := quiet()
+	sc.Lock.Fencing = true
 	sc.Nodes[2] = Node{Name: "C", Alias: "A"}
 	sc.Clients[0].Repeat, sc.Clients[0].Steps = 1, []Step{{Do: "acquire", Key: "k"}, {Do: "hold", Key: "k", For: sec}, {Do: "release", Key: "k"}}
 	sc.Faults = []Fault{{Kind: "crash", On: "B", At: 0}}
@@ -181,6 +183,11 @@ func TestAlias(t *testing.T) {
 		if e.Kind == Executed && e.Node != 0 {
 			t.Errorf("executed by node %d", e.Node)
 		}
+	}
+	plain := sc
+	plain.Lock.Fencing = false
+	if v := Check(mustRun(t, plain)); len(v.Leases) != 0 || !v.OK() {
+		t.Errorf("without fencing: %+v: want no lease", v.Leases)
 	}
 	if len(v.Unmet) != 1 || v.Unmet[0].Assumption != A5 || v.Unmet[0].Text != "C is another address of A: it counts twice" {
 		t.Errorf("unmet: %v", v.Unmet)

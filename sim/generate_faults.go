@@ -437,8 +437,12 @@ func (g *drafter) messages() {
 	}
 }
 
-// alias gives one node a second address, which clients take for another node.
+// alias gives one node a second address, which clients take for another node. Only with
+// fencing does a node that is asked twice grant twice.
 func (g *drafter) alias() {
+	if g.happens("alias.fencing", 4) {
+		g.sc.Lock.Fencing = true
+	}
 	if of := g.sc.Nodes[g.Int("alias.of", 0, int64(len(g.sc.Nodes)-1))].Name; len(g.sc.Nodes) < maxMachines {
 		g.sc.Nodes = append(g.sc.Nodes, Node{Name: of + "-again", Alias: of})
 	}

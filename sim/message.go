@@ -7,6 +7,7 @@ import (
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
+	"driftlock/sim/node"
 )
 
 // The way of a message: a batch of requests goes to its node, is carried out there
@@ -159,6 +160,9 @@ func (w *world) arrive(m *message) {
 		x := &m.parts[i]
 		reply := &m.replies[x.at]
 		when := n.Do(w.now, local, x.req, reply)
+		if reply.Status == redlock.Ours && n.aliased && !m.copied(i) {
+			reply.Status = plainly(x.req)
+		}
 		if !slices.Contains(w.keys, x.key) {
 			w.keys = append(w.keys, x.key)
 		}
@@ -169,6 +173,20 @@ func (w *world) arrive(m *message) {
 		fate.At = LostOnWay
 	}
 	w.answer(m, fate.At)
+}
+
+// copied says that a request of a message is of a second copy.
+func (m *message) copied(i int) bool { return i < len(m.copies) && m.parts[i].req == &m.copies[i] }
+
+// plainly is what an acquire is answered that finds the key to be its owner's own. Who
+// asks for it a second time takes a look at it, but through an alias it is another
+// node's first: SET NX refuses that as it does any other, while what tells fence
+// numbers looks in any case.
+func plainly(req *redlock.Request) redlock.Status {
+	if req.Fence > 0 || req.Op == node.OpAcquireCount {
+		return redlock.Ours
+	}
+	return redlock.Others
 }
 
 // keptOut says that a message finds its node down, or standing still until later.

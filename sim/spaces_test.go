@@ -179,6 +179,7 @@ func without(sc Scenario, class string) Scenario {
 		}
 	case "alias":
 		sc.Nodes = slices.DeleteFunc(sc.Nodes, func(n Node) bool { return n.Alias != "" })
+		sc.Lock.Fencing = len(sc.Resources) > 0
 	case "loss":
 		for _, p := range []*int{&sc.Network.Request.LossPPM, &sc.Network.Reply.LossPPM} {
 			*p = 0

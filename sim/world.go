@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 
 	"driftlock/redlock"
 	"driftlock/sim/network"
@@ -30,7 +31,8 @@ const (
 
 // server is one node of a scenario: a machine with a store.
 type server struct {
-	serves int // the number of the node that requests to this one reach: its own, unless it is an alias
+	serves  int  // the number of the node that requests to this one reach: its own, unless it is an alias
+	aliased bool // another node is an alias of it
 	node.Store
 	dial dial // its wall clock
 	machine
@@ -102,6 +104,7 @@ func (w *world) reset() {
 		n.Store.Reset(keeps)
 		n.dial = n.wall.dial()
 		n.serves = sc.server(i)
+		n.aliased = slices.ContainsFunc(sc.Nodes, func(o Node) bool { return o.Alias == c.Name })
 		clear(n.locks)
 		clear(n.setBy)
 		w.names = append(w.names, c.Name)
