@@ -59,11 +59,8 @@ func lockTo(w io.Writer, args []string) error {
 	asJSON := flags.Bool("json", false, "print one JSON object a row")
 	rounds := flags.Int("rounds", 5, "rounds, of which the medians are printed")
 	only := flags.String("table", "", "measure only this table")
-	if err := flags.Parse(args); err != nil {
-		return flag.ErrHelp
-	}
-	if *rounds < 1 {
-		return fmt.Errorf("-rounds %d: at least 1", *rounds)
+	if err := parse(flags, args, rounds); err != nil {
+		return err
 	}
 	five, err := startServers(nodes)
 	if err != nil {
@@ -98,7 +95,7 @@ func lockTo(w io.Writer, args []string) error {
 		rows = append(rows, rs...)
 	}
 	if len(rows) == 0 {
-		return fmt.Errorf("-table %s: there is lock, lock-one-node, lock-fenced, lock-contended and lock-one-node-stopped", *only)
+		return misuse{fmt.Errorf("-table %s: there is lock, lock-one-node, lock-fenced, lock-contended and lock-one-node-stopped", *only)}
 	}
 	if *asJSON {
 		return printJSON(w, rows)

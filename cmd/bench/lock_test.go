@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -69,10 +70,21 @@ func TestLockJSON(t *testing.T) {
 	}
 }
 
-func TestLockArguments(t *testing.T) {
-	for _, args := range [][]string{{"--rounds", "0"}, {"--no-such"}, {"--rounds", "x"}} {
-		if err := lockTo(&bytes.Buffer{}, args); err == nil {
-			t.Errorf("%q is taken", args)
+// TestArguments: what makes no sense is refused by both commands before anything is
+// measured, with status 2; to ask for help is no mistake.
+func TestArguments(t *testing.T) {
+	lock := func(args []string) error { return lockTo(&bytes.Buffer{}, args) }
+	for name, command := range map[string]func([]string) error{"lock": lock, "sim": simMain} {
+		for _, args := range [][]string{{"--rounds", "0"}, {"--no-such"}, {"--rounds", "x"}, {"extra"}, {"extra", "--rounds", "0"}, {"--rounds", "1", "extra"}} {
+			if err := command(args); err == nil || status(err) != 2 {
+				t.Errorf("%s %q: %v, status %d", name, args, err, status(err))
+			}
 		}
+		if err := command([]string{"-h"}); err == nil || status(err) != 0 {
+			t.Errorf("%s -h: %v, status %d", name, err, status(err))
+		}
+	}
+	if status(errors.New("no server")) != 1 || status(nil) != 0 {
+		t.Error("another error is no misuse, and none is none")
 	}
 }

@@ -12,24 +12,26 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 )
 
 func main() {
+	const usage = "usage: bench lock|sim [-json] [-rounds n]"
 	programs := map[string]func(args []string) error{"lock": lockMain, "sim": simMain}
+	if len(os.Args) == 2 && slices.Contains([]string{"-h", "-help", "--help", "help"}, os.Args[1]) {
+		fmt.Println(usage)
+		return
+	}
 	if len(os.Args) < 2 || programs[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: bench lock|sim [-json] [-rounds n]")
+		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)
 	}
 	exit(programs[os.Args[1]](os.Args[2:]))
 }
 
 func exit(err error) {
-	switch {
-	case err == flag.ErrHelp:
-		os.Exit(2)
-	case err != nil:
+	if err != nil && err != flag.ErrHelp && err != errTold {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
 	}
-	os.Exit(0)
+	os.Exit(status(err))
 }

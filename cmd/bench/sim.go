@@ -62,11 +62,11 @@ func simMain(args []string) error {
 	flags := flag.NewFlagSet("bench sim", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print one JSON object a row")
 	rounds := flags.Int("rounds", 5, "rounds, of which the medians are printed")
-	if err := flags.Parse(args); err != nil {
-		return flag.ErrHelp
+	if err := parse(flags, args, rounds); err != nil {
+		return err
 	}
-	if *rounds < 1 {
-		return fmt.Errorf("-rounds %d: at least 1", *rounds)
+	if processors() < 2 {
+		progress("sim: %s", oneProcessor)
 	}
 	underTest(func(t *testing.T) error {
 		rows, err := measureSim(t, *rounds)
@@ -80,6 +80,17 @@ func simMain(args []string) error {
 		return nil
 	})
 	return nil
+}
+
+const oneProcessor = "there is one processor: what is said of two cores means nothing"
+
+// processors is how many may run at once, whatever GOMAXPROCS says in the environment:
+// the contenders set that themselves.
+func processors() int {
+	if os.Getenv("GOMAXPROCS") != "" {
+		return runtime.NumCPU()
+	}
+	return min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // a cgroup may grant fewer
 }
 
 // underTest runs f as a test, since a synctest bubble wants a *testing.T, and ends
@@ -243,6 +254,10 @@ func printSim(w io.Writer, rows []simRow) {
 	fmt.Fprintf(w, "lock cycles a second in a bubble:  %.0f, nine a seed; on coroutines %.0f  (floor 20,000)\n", 9*of("driftlock-bubble").Seeds, 9*one.Seeds)
 	fmt.Fprintf(w, "an event, of the bare loop's:       %.2f ×  (at most 6)\n", one.Event/loop.Event)
 	fmt.Fprintf(w, "allocations an event:               %.4f  (0; the lock's own apart)\n", one.Allocs)
+	if processors() < 2 {
+		fmt.Fprintf(w, "gain of a second core:              %s\n", oneProcessor)
+		return
+	}
 	fmt.Fprintf(w, "gain of a second core:              %.2f ×, two bare loops %.2f ×: %.2f of it  (floor 0.9)\n",
 		two.Seeds/one.Seeds, loops.Seeds/loop.Seeds, two.Seeds/one.Seeds/(loops.Seeds/loop.Seeds))
 }
