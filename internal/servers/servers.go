@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -237,13 +238,20 @@ func (s *Server) end(sig os.Signal) {
 	s.cmd = nil
 }
 
+// freeAddr is an address below the ports that systems give to connections: a server that
+// was killed must find its own again.
 func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			return addr, l.Close()
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0") // they may be forbidden
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return l.Addr().String(), l.Close()
 }
 
 // program finds a program on the PATH or where Debian puts it.
