@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -63,12 +64,7 @@ func address(client redis.UniversalClient) string {
 	case *redis.ClusterClient:
 		return strings.Join(c.Options().Addrs, ",")
 	case *redis.Ring:
-		var addrs []string
-		for _, a := range c.Options().Addrs {
-			addrs = append(addrs, a)
-		}
-		slices.Sort(addrs)
-		return strings.Join(addrs, ",")
+		return strings.Join(slices.Sorted(maps.Values(c.Options().Addrs)), ",")
 	}
 	return fmt.Sprintf("%T", client)
 }

@@ -54,7 +54,7 @@ func (p *Process) Holds(key string, until time.Time) {
 	owner, value := p.lastSet(key), int64(never)
 	if !until.IsZero() {
 		value = p.reading(until)
-		until = time.Unix(0, epoch+value)
+		until = time.Unix(0, epoch+value).UTC()
 	}
 	e := Event{Kind: Extended, Key: p.text(key), Owner: owner, Value: value, Nth: milliseconds(time.Duration(p.ttl.Load()))}
 	if b := p.believed(key); b != nil && (owner == 0 || b.owner == owner) {
@@ -136,7 +136,7 @@ func (p *Process) backward() iter.Seq[*Event] {
 // reading is the reading of the client's clock that t stands for: a reading of it,
 // or in a bubble one of package time, which tells true time there.
 func (p *Process) reading(t time.Time) int64 {
-	if b := p.c.w.bubble; b != nil && t.Year() < 2050 { // a client's clock may be ahead or behind, but not by so much
+	if b := p.c.w.bubble; b != nil && t.UTC().Year() < 2050 { // a client's clock may be ahead or behind, but not by so much
 		return p.c.clock.at(max(0, int64(t.Sub(b.start))))
 	}
 	return reading(t)
