@@ -12,8 +12,8 @@
 // true time, and solves every instant from the clocks: nothing is sampled.
 //
 // Determinism: no real time, no global source of randomness, no goroutine, no
-// order of a map and no float reaches a decision or the history. The exceptions
-// are run.go, which starts the world on a goroutine and watches over it in real
-// time, and search.go, which runs many worlds at once; a test holds every other
-// file to the rule.
+// order of a map, no float, address or environment reaches a decision or the history.
+// The exceptions are few functions (those of run.go that watch over the world in real
+// time, and of search.go, which runs many worlds at once, are some), each named with
+// its reason in the test that holds everything else to the rule.
 package sim
