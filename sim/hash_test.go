@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	_ "time/tzdata" // TestHashesAnywhere goes round the world
 )
 
 // hashOfSeeds folds the hashes of the first seeds of every space, each run twice;
@@ -79,11 +80,11 @@ func printsHash(t *testing.T) bool {
 	return true
 }
 
-// sameHash runs a test binary for its hash.
-func sameHash(t *testing.T, how, want string, command []string, env ...string) {
+// sameHash runs a test binary for its hash, in that environment.
+func sameHash(t *testing.T, how, want string, command []string, env []string) {
 	t.Helper()
 	cmd := exec.Command(command[0], append(command[1:], "-test.run=^TestHashesAnywhere$")...)
-	cmd.Env = append(append(os.Environ(), hashesVariable+"=1"), env...)
+	cmd.Env = append(env, hashesVariable+"=1")
 	out, err := cmd.CombinedOutput()
 	if _, got, _ := strings.Cut(string(out), "hash "); err != nil || !strings.HasPrefix(got, want) {
 		t.Errorf("%s: %v, %s; here %s", how, err, out, want)
@@ -91,7 +92,8 @@ func sameHash(t *testing.T, how, want string, command []string, env ...string) {
 }
 
 // TestHashesAnywhere: the same seeds have the same hashes twice in a row, and in
-// processes with one processor and without a garbage collector.
+// processes with one processor and without a garbage collector, on other sides of the
+// world, with next to no environment and with a strange one.
 func TestHashesAnywhere(t *testing.T) {
 	if printsHash(t) {
 		return
@@ -101,8 +103,13 @@ func TestHashesAnywhere(t *testing.T) {
 		t.Skip("short")
 	}
 	want := hashOfSeeds(t, hashSeeds)
-	for _, env := range []string{"GOMAXPROCS=1", "GOMAXPROCS=2", "GOGC=off"} {
-		sameHash(t, env, want, os.Args[:1], env)
+	for how, env := range map[string][]string{
+		"one processor, in Tokyo": {"GOMAXPROCS=1", "TZ=Asia/Tokyo"},
+		"two, in Newfoundland": {"GOMAXPROCS=2", "TZ=America/St_Johns", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8",
+			"HOME=/nowhere", "USER=nobody", "TMPDIR=/nowhere", "PATH=", "DEBUG=1"},
+		"no collector": append(os.Environ(), "GOGC=off"),
+	} {
+		sameHash(t, how, want, os.Args[:1], env)
 	}
 }
 
@@ -141,7 +148,7 @@ func TestHashesElsewhere(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", build.Args, err, out)
 			}
-			sameHash(t, e.name, want, command)
+			sameHash(t, e.name, want, command, os.Environ())
 		})
 	}
 }
