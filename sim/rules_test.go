@@ -134,7 +134,8 @@ github.com/yuin/gopher-lua       LString LTable LTable.Append LTable.RawGetInt L
 github.com/yuin/gopher-lua       LState LState.Call LState.CheckString LState.CreateTable LState.Error LState.Get
 github.com/yuin/gopher-lua       LState.GetGlobal LState.GetTop LState.NewFunction LState.NewFunctionFromProto
 github.com/yuin/gopher-lua       LState.NewTable LState.PCall LState.Pop LState.Push LState.SetGlobal LState.SetTop
-github.com/yuin/gopher-lua       LValue LValue.String NewState Options
+github.com/yuin/gopher-lua       LState.CheckAny LState.GetMetaField LState.Insert LState.ToStringMeta
+github.com/yuin/gopher-lua       LTBool LTNil LTNumber LTString LValue LValue.String LValue.Type LValueType.String NewState Options
 github.com/yuin/gopher-lua       BaseLibName MathLibName OpenBase OpenMath OpenString OpenTable StringLibName TabLibName
 github.com/yuin/gopher-lua/parse Parse
 `)

@@ -36,6 +36,12 @@ func (s *server) interpreter() *interpreter {
 	math := l.GetGlobal(lua.MathLibName).(*lua.LTable)
 	math.RawSetString("random", lua.LNil) // nothing may be decided by chance here
 	math.RawSetString("randomseed", lua.LNil)
+	l.SetGlobal("tostring", l.NewFunction(func(l *lua.LState) int {
+		l.Push(lua.LString(written(l, l.CheckAny(1))))
+		return 1
+	}))
+	text := l.GetGlobal(lua.StringLibName).(*lua.LTable)
+	text.RawSetString("format", l.NewFunction(formatter(text.RawGetString("format"))))
 	redis := l.NewTable()
 	redis.RawSetString("call", l.NewFunction(func(l *lua.LState) int { return s.call(l, true) }))
 	redis.RawSetString("pcall", l.NewFunction(func(l *lua.LState) int { return s.call(l, false) }))
@@ -51,6 +57,38 @@ func (s *server) interpreter() *interpreter {
 }
 
 func hash(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }
+
+// written is a value as a text. What Lua writes with its address has none here: it
+// would be another in every run.
+func written(l *lua.LState, v lua.LValue) string {
+	switch v.Type() {
+	case lua.LTNil, lua.LTBool, lua.LTNumber, lua.LTString:
+		return v.String()
+	}
+	if l.GetMetaField(v, "__tostring") != lua.LNil {
+		if s, ok := l.ToStringMeta(v).(lua.LString); ok {
+			return string(s)
+		}
+	}
+	return v.Type().String() + ": 0x0"
+}
+
+// formatter is string.format, which refuses what has no text, as Redis' does.
+func formatter(format lua.LValue) lua.LGFunction {
+	return func(l *lua.LState) int {
+		n := l.GetTop()
+		for i := 2; i <= n; i++ {
+			switch v := l.Get(i); v.Type() {
+			case lua.LTBool, lua.LTNil, lua.LTNumber, lua.LTString:
+			default:
+				l.Error(lua.LString(fmt.Sprintf("bad argument #%d to 'format' (string expected, got %s)", i, v.Type())), 1)
+			}
+		}
+		l.Insert(format, 1)
+		l.Call(n, 1)
+		return 1
+	}
+}
 
 func tagged(name string) lua.LGFunction {
 	return func(l *lua.LState) int {
@@ -143,7 +181,7 @@ func (s *server) eval(args []string) any {
 				}
 				return fromLua(t)
 			}
-			return failure("ERR " + oneLine(e.Object.String()) + " script: " + sum + ", on @user_script.")
+			return failure("ERR " + oneLine(written(l, e.Object)) + " script: " + sum + ", on @user_script.")
 		}
 		return failure("ERR " + oneLine(err.Error()))
 	}

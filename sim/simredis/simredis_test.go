@@ -200,3 +200,30 @@ func TestConnections(t *testing.T) {
 		}
 	}
 }
+
+// TestScriptsSeeNoAddress: what a script may write of a table or a function is the
+// same in every run.
+func TestScriptsSeeNoAddress(t *testing.T) {
+	t.Parallel()
+	run(t, plain(1), func(p *sim.Process) {
+		c := simredis.Client(p, "A")
+		for script, want := range map[string]string{
+			"return tostring({})":         "table: 0x0",
+			"return tostring(redis.call)": "function: 0x0",
+			"return tostring(1)..tostring('a')..tostring(nil)..tostring(true)":               "1aniltrue",
+			"return tostring(setmetatable({}, {__tostring = function() return 'mine' end}))": "mine",
+			"return string.format('%s %d', 'a', 5)":                                          "a 5",
+			"return string.format('%s', {})":                                                 "bad argument #2 to 'format' (string expected, got table)",
+			"return ('%p'):format(redis.call)":                                               "bad argument #2 to 'format' (string expected, got function)",
+			"error(redis.call)":                                                              "function: 0x0",
+		} {
+			got, err := c.Eval(p.Context(), script, nil).Text()
+			if err != nil {
+				got = err.Error()
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", script, got, want)
+			}
+		}
+	})
+}
