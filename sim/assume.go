@@ -42,8 +42,12 @@ type Unmet struct {
 // the scenario. A1 and A3 share that one budget: steps are blamed for what rates
 // alone would not have used up. An assumption that is not kept need not break
 // anything: more nodes than a bare quorum are slack.
-func Assumptions(sc *Scenario) []Unmet {
-	a := assumer{sc: sc}
+func Assumptions(sc *Scenario) []Unmet { return assumptions(sc, nil) }
+
+// assumptions is Assumptions where keys were also set for other TTLs than those that
+// stand in the scenario: by code, or by a lock of a test's own.
+func assumptions(sc *Scenario, asked []time.Duration) []Unmet {
+	a := assumer{sc: sc, asked: asked}
 	a.clocks()
 	a.losses()
 	a.stops()
@@ -71,6 +75,7 @@ func Explained(inv Invariant, unmet []Unmet) bool {
 
 type assumer struct {
 	sc    *Scenario
+	asked []time.Duration
 	unmet []Unmet
 }
 
@@ -98,6 +103,9 @@ func (a *assumer) ttls() (all []time.Duration, longest time.Duration) {
 		for _, s := range a.sc.Clients[i].Steps {
 			add(s.TTL)
 		}
+	}
+	for _, t := range a.asked {
+		add(clock.Duration(t))
 	}
 	return all, longest
 }

@@ -142,5 +142,15 @@ func (p *Process) reading(t time.Time) int64 {
 	return reading(t)
 }
 
+// asks notes the TTL of an acquire or extend: Holds then stands for that.
+func (p *Process) asks(ttl time.Duration) {
+	p.ttl.Store(int64(ttl))
+	if b := p.c.w.bubble; b != nil { // a watch renews on a goroutine of its own
+		b.mu.Lock()
+		defer b.mu.Unlock()
+	}
+	p.c.w.history.want(ttl)
+}
+
 // milliseconds is a TTL as an event tells it.
 func milliseconds(ttl time.Duration) uint32 { return uint32(min(ttl.Milliseconds(), 1<<32-1)) }

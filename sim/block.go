@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"slices"
+	"time"
+
 	"driftlock/redlock"
 	"driftlock/sim/node"
 )
@@ -102,6 +105,7 @@ func (c *checker) execute(e *Event) {
 		if b != nil {
 			c.close(place, e.At, Deleted)
 		}
+		c.setFor(e)
 		made := c.begin(e, of)
 		made.client, made.nth = e.Client, e.Nth
 		if node.Acquires(e.Op) {
@@ -117,11 +121,32 @@ func (c *checker) execute(e *Event) {
 		}
 	case node.Prolongs:
 		if b != nil {
+			if e.Value != b.When { // else it was set for longer before
+				c.setFor(e)
+			}
 			c.nodes[e.Node].lasts(b, e.At, e.Value)
 		}
 	}
 	if there && effect != node.Sets {
 		c.owned(e, b)
+	}
+}
+
+// setFor notes for how long a node has set a key.
+func (c *checker) setFor(e *Event) {
+	if e.Value < node.Forever {
+		ms := e.Local / 1e6
+		if e.Local%1e6 < 0 {
+			ms--
+		}
+		c.ttl(e.Value - ms)
+	}
+}
+
+// ttl notes a TTL in milliseconds.
+func (c *checker) ttl(ms int64) {
+	if ttl := time.Duration(ms) * time.Millisecond; ttl > 0 && !slices.Contains(c.verdict.TTLs, ttl) {
+		c.verdict.TTLs = append(c.verdict.TTLs, ttl)
 	}
 }
 

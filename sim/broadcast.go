@@ -143,7 +143,7 @@ func (x *call) send() (due int64) {
 	w.last, w.lastKey, w.lastOwner = req, w.history.text(req.Key), w.history.text(req.Owner)
 	w.note(&Event{Kind: Asked, Op: req.Op, Client: int16(c.id), Node: -1, Proc: x.r.number(), Key: w.lastKey, Owner: w.lastOwner, Value: int64(x.wait)})
 	if p := x.r.p; p != nil && req.TTL > 0 && node.Usual(req.Op) != redlock.OpRelease {
-		p.ttl.Store(int64(req.TTL)) // for which Holds then stands
+		p.asks(req.TTL)
 	}
 	due = c.when(later(now, x.wait))
 	for left := x.which; left != 0; left &= left - 1 {

@@ -280,7 +280,7 @@ func (t bubbleTransport) Broadcast(ctx context.Context, req redlock.Request, tim
 	return func(yield func(redlock.Reply) bool) {
 		t.p.note(&Event{Kind: Asked, Op: req.Op, Key: t.p.text(req.Key), Owner: t.p.text(req.Owner), Value: int64(timeout)})
 		if node.Acquires(req.Op) {
-			t.p.ttl.Store(int64(req.TTL))
+			t.p.asks(req.TTL)
 		}
 		for r := range t.Transport.Broadcast(ctx, req, timeout) {
 			if t.b.turn(t.p); !yield(r) {

@@ -88,7 +88,7 @@ func (c *checker) check(h *History) *Verdict {
 		return cmp.Compare(b.Invariant, a.Invariant) // the cause, I2, before its effect, I1
 	})
 	if len(v.Violations) > 0 {
-		v.Unmet = Assumptions(&h.scenario)
+		v.Unmet = assumptions(&h.scenario, v.TTLs)
 	}
 	if len(h.scenario.Clients) == 1 {
 		v.Warnings = append(v.Warnings, "one client: exclusion was never at stake")
@@ -120,7 +120,7 @@ func (c *checker) reset(h *History) {
 	c.fences, c.writes, c.accepted = c.fences[:0], c.writes[:0], c.accepted[:0]
 	c.attempts, c.owners = c.attempts[:0], append(c.owners[:0], make([]owner, len(h.texts))...)
 	v := &c.verdict
-	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
+	*v = Verdict{Hash: h.Hash(), Leases: v.Leases[:0], Blocks: v.Blocks[:0], TTLs: v.TTLs[:0], Violations: v.Violations[:0], Warnings: v.Warnings[:0]}
 }
 
 // silent is, by the kind of an event, a Value below which it says nothing to a check. (Those

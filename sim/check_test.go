@@ -521,7 +521,7 @@ func TestLiveBound(t *testing.T) {
 		if name == "two set back before" {
 			sc.Live.From = 2 * sec
 		}
-		bound, why := liveBound(&sc)
+		bound, why := liveBound(&sc, nil)
 		if clock.Duration(bound) != c.bound || !strings.HasPrefix(why, c.why) || (why == "") != (c.bound > 0) {
 			t.Errorf("%s: %v %q, want %v %q", name, clock.Duration(bound), why, c.bound, c.why)
 		}

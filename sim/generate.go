@@ -165,6 +165,11 @@ func (g *drafter) lock() {
 		}
 	}
 	g.terms, g.longest = append(g.terms, term{g.ttl, g.trust}), g.ttl
+	for _, t := range g.sp.asked {
+		if t != g.ttl {
+			g.term(t, ppb)
+		}
+	}
 	if g.sp.wild {
 		g.otherTerms(ppb)
 	}
@@ -180,12 +185,25 @@ func (g *drafter) lock() {
 func (g *drafter) otherTerms(ppb int64) {
 	l := &g.sc.Lock
 	other := []clock.Duration{0, 2 * g.ttl, g.ttl / 2 / 1e6 * 1e6}[g.among("lock.ttl.other", 5, 2, 1)]
+	if g.term(other, ppb) {
+		g.other = other
+	}
 	least := g.trust
-	if trust := clock.Duration(trustNs(other, ppb, l.Buffer)); other > 0 && trust > 0 {
-		g.other, g.longest, least = other, max(g.longest, other), min(least, trust)
-		g.terms = append(g.terms, term{other, trust})
+	for _, t := range g.terms {
+		least = min(least, t.trust)
 	}
 	l.MinValidity = []clock.Duration{0, least / 10, least / 2}[g.among("lock.min_validity", 6, 1, 1)]
+}
+
+// term adds a TTL that clients use. One of which nothing is left is none: the lock
+// refuses it.
+func (g *drafter) term(ttl clock.Duration, ppb int64) (used bool) {
+	trust := clock.Duration(trustNs(ttl, ppb, g.sc.Lock.Buffer))
+	if ttl <= 0 || trust <= 0 {
+		return false
+	}
+	g.terms, g.longest = append(g.terms, term{ttl, trust}), max(g.longest, ttl)
+	return true
 }
 
 // drawTTL picks a round TTL, or any from 1 ms to 60 s, evenly over the decades.

@@ -38,7 +38,7 @@ func (g *drafter) liveness() {
 	// Pauses are long enough for others to find the nodes free meanwhile.
 	g.sc.Lock.Retry = Retry{Min: max(g.ttl/8, 1e6), Max: max(g.ttl/2, 2*g.sc.Lock.NodeTimeout, 4e6)}
 	g.sc.Live, g.sc.Until = &Live{From: from}, from+g.ttl
-	if bound, why := liveBound(&g.sc); why == "" {
+	if bound, why := liveBound(&g.sc, nil); why == "" {
 		g.sc.Until += clock.Duration(bound)
 		g.sc.Lock.Retry.Outage = g.sc.Until // nobody gives up
 	} else { // its delays are too long for its node timeout, say

@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"iter"
 	"math/bits"
+	"slices"
+	"time"
 
 	"driftlock/redlock"
 )
@@ -19,12 +21,13 @@ type History struct {
 	slots    []Text   // their numbers by their hashes, at most half of them used: 0 is none, for "" needs no place
 	hash     hasher
 	end      int64
-	closed   bool     // what is added now is not history
-	room     int      // up to so many events, to take one in is no more than its place and its hash
-	most     int      // events that it may have
-	stop     int      // the step at which Stopped is called; 0: at none
-	full     bool     // it had more
-	spare    Event    // for what is not history
+	closed   bool  // what is added now is not history
+	room     int   // up to so many events, to take one in is no more than its place and its hash
+	most     int   // events that it may have
+	stop     int   // the step at which Stopped is called; 0: at none
+	full     bool  // it had more
+	spare    Event // for what is not history
+	wanted   []time.Duration
 	guesses  [32]Text // texts by their ends: the same few strings come again and again
 }
 
@@ -61,12 +64,23 @@ func (h *History) Events() iter.Seq2[int, Event] {
 // Text is the string that an event names.
 func (h *History) Text(t Text) string { return h.texts[t] }
 
+// Wanted are the TTLs that locks were asked for in this run, each once, in whole
+// milliseconds, also where nothing came of it: where the lock refused to try, say. They
+// are part of neither the hash nor a recorded history.
+func (h *History) Wanted() []time.Duration { return slices.Clone(h.wanted) }
+
+func (h *History) want(ttl time.Duration) {
+	if ttl = ttl.Truncate(time.Millisecond); ttl > 0 && !slices.Contains(h.wanted, ttl) {
+		h.wanted = append(h.wanted, ttl)
+	}
+}
+
 // End is the true time at which the world stopped.
 func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc *Scenario) {
 	h.scenario, h.events, h.texts, h.end = *sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.room = false, false, 0
+	h.closed, h.full, h.room, h.wanted = false, false, 0, h.wanted[:0]
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	h.place(64)
 }

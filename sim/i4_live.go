@@ -52,7 +52,7 @@ func (c *checker) liveness() {
 	bound := int64(live.Within)
 	if bound == 0 {
 		var why string
-		if bound, why = liveBound(&c.h.scenario); why != "" {
+		if bound, why = liveBound(&c.h.scenario, c.verdict.TTLs); why != "" {
 			c.verdict.Warnings = append(c.verdict.Warnings, "progress is not judged: "+why)
 			return
 		}

@@ -16,6 +16,7 @@ type lease struct {
 }
 
 func (c *checker) grant(e *Event, late bool) {
+	c.ttl(int64(e.Nth))
 	grant := len(c.leases)
 	if e.Kind == Extended {
 		for i := range c.leases {
@@ -46,6 +47,7 @@ func (c *checker) extend(e *Event) {
 		ended := min(l.told, c.clock(l.client).reach(l.Granted, l.deadline))
 		c.honestExtension(e, l, ended)
 		if e.At < ended {
+			c.ttl(int64(e.Nth))
 			l.deadline, l.ttl = max(l.deadline, e.Value), int64(e.Nth)*1e6
 			return
 		}

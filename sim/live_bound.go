@@ -27,8 +27,9 @@ import (
 const liveTries = 200
 
 // liveBound is the bound that a scenario implies or, with why, that there is none.
-func liveBound(sc *Scenario) (bound int64, why string) {
-	s := newStayers(sc)
+// Asked are TTLs beside those that stand in it.
+func liveBound(sc *Scenario, asked []time.Duration) (bound int64, why string) {
+	s := newStayers(sc, asked)
 	quorum := len(sc.Nodes)/2 + 1
 	var free []int64 // for how long the keys of each node that stays live at most
 	for i := range sc.Nodes {
@@ -62,7 +63,7 @@ type stayers struct {
 	longest time.Duration
 }
 
-func newStayers(sc *Scenario) *stayers {
+func newStayers(sc *Scenario, asked []time.Duration) *stayers {
 	s := &stayers{sc: sc, from: int64(sc.Live.From), nodes: make([]machine, len(sc.Nodes)), clients: make([]machine, len(sc.Clients))}
 	var clients, places []string
 	for i := range sc.Nodes {
@@ -76,7 +77,7 @@ func newStayers(sc *Scenario) *stayers {
 		clients = append(clients, c.Name)
 	}
 	s.net.Reset(sc.Network, sc.Seed, clients, places)
-	a := assumer{sc: sc}
+	a := assumer{sc: sc, asked: asked}
 	s.ttls, s.longest = a.ttls()
 	return s
 }

@@ -34,7 +34,7 @@ var ErrDiffers = errors.New("sim: two runs of one scenario differ")
 //
 // The result breaks no assumption that sc keeps, so a bug stays one, and expects
 // its own verdict. Options are those of Run: with a workload of code the clients'
-// steps are left alone. A panic of a process in a smaller scenario counts as
+// steps are left alone, and so is a TTL that the code asks for. A panic of a process in a smaller scenario counts as
 // another failure; runtime.Goexit, which t.FailNow calls, is passed on.
 //
 // The error is Run's, ErrNotBroken or ErrDiffers, and sc is then returned as it is.
@@ -87,6 +87,7 @@ type goal struct {
 	unmet  uint // assumptions that need not be kept, a bit each
 	inTime bool // the break is over before the run is
 	heals  bool // a quorum of nodes is well when progress is demanded
+	asked  bool // code asks for the scenario's TTL
 }
 
 // goalOf runs sc twice, since what is shrunk must repeat itself.
@@ -96,7 +97,7 @@ func goalOf(r *Runner, sc Scenario, keep Invariant) (goal, error) {
 		return goal{}, err
 	}
 	hash, v := h.Hash(), r.Check()
-	g := goal{keep: keep, unmet: unmetSet(v.Unmet), heals: sc.heals(), inTime: true}
+	g := goal{keep: keep, unmet: unmetSet(v.Unmet), heals: sc.heals(), asked: !r.opts.steps() && v.asked(&sc), inTime: true}
 	if !g.reached(&sc, v) {
 		g.inTime = false
 	}
@@ -121,7 +122,7 @@ func unmetSet(unmet []Unmet) (set uint) {
 
 // reached says whether a run broke what it should.
 func (g *goal) reached(sc *Scenario, v *Verdict) bool {
-	if unmetSet(v.Unmet)&^g.unmet != 0 || g.keep == I4 && g.heals && !sc.heals() {
+	if unmetSet(v.Unmet)&^g.unmet != 0 || g.keep == I4 && g.heals && !sc.heals() || g.asked && !v.asked(sc) {
 		return false
 	}
 	for i := range v.Violations {
@@ -130,6 +131,11 @@ func (g *goal) reached(sc *Scenario, v *Verdict) bool {
 		}
 	}
 	return false
+}
+
+// asked says whether keys were set for the scenario's TTL.
+func (v *Verdict) asked(sc *Scenario) bool {
+	return slices.Contains(v.TTLs, time.Duration(sc.Lock.TTL).Truncate(time.Millisecond))
 }
 
 // over is when there is nothing left to see of a violation: the trust in its lease

@@ -17,9 +17,10 @@ import (
 type Space struct {
 	name, about string
 
-	nodes, clients [2]int         // fewest, most
-	ttl            clock.Duration // 0: drawn
-	factor         string         // empty: drawn
+	nodes, clients [2]int           // fewest, most
+	ttl            clock.Duration   // 0: drawn
+	asked          []clock.Duration // TTLs that code asks for, in whole milliseconds
+	factor         string           // empty: drawn
 
 	bound   clock.Drift // of every rate; used unless covered
 	covered bool        // rates by what factor and buffer cover
@@ -194,20 +195,21 @@ func (sp Space) TTL(d time.Duration) Space {
 	return sp
 }
 
-// Fit fixes the TTL to the longest that a lock was granted for in h, if the space
-// draws it: a workload of code has a TTL of its own, and delays, timeouts and the
-// length of the run should go with that. Without a grant nothing changes.
-func (sp Space) Fit(h *History) Space {
-	longest := time.Duration(0)
-	for _, e := range h.Events() {
-		if e.Kind == Granted || e.Kind == Extended {
-			longest = max(longest, time.Duration(e.Nth)*time.Millisecond)
-		}
+// Fit makes the space one of scenarios for code that asks for these TTLs (see
+// Verdict.TTLs): drift, steps, quarantines and the validity that a grant must have are
+// drawn so that what is covered of one TTL is of all. If the space draws the TTL, it is
+// fixed to the longest: delays, timeouts and the length of the run go with that. Without
+// any nothing changes.
+func (sp Space) Fit(ttls ...time.Duration) Space {
+	sp.asked = nil
+	for _, d := range ttls {
+		d = min(max(d.Truncate(time.Millisecond), time.Millisecond), time.Duration(maxSpan/100))
+		sp.asked = append(sp.asked, clock.Duration(d))
 	}
-	if sp.ttl != 0 || longest == 0 {
-		return sp
+	if sp.ttl == 0 && len(sp.asked) > 0 {
+		sp.ttl = slices.Max(sp.asked)
 	}
-	return sp.TTL(min(longest, time.Duration(maxSpan/100)))
+	return sp
 }
 
 // Factor fixes the drift factor, a decimal such as "0.01"; otherwise it is that

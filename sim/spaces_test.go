@@ -324,7 +324,7 @@ func TestLivePhase(t *testing.T) {
 			continue
 		}
 		phases++
-		if bound, why := liveBound(&sc); why != "" || sc.Live.From+clock.Duration(bound) > sc.Until {
+		if bound, why := liveBound(&sc, nil); why != "" || sc.Live.From+clock.Duration(bound) > sc.Until {
 			t.Errorf("seed %d: the phase begins at %v, its bound is %v, %q, and the run ends at %v", seed, sc.Live.From, clock.Duration(bound), why, sc.Until)
 		}
 		if sc.Network.QuietFrom != sc.Live.From || len(sc.Network.Rules) > 0 {
@@ -362,7 +362,7 @@ func TestNoProgressIsFound(t *testing.T) {
 		if sc.Live == nil {
 			continue
 		}
-		bound, _ := liveBound(&sc)
+		bound, _ := liveBound(&sc, nil)
 		sc.Live.Within = clock.Duration(bound)
 		cut := network.Cut{At: sc.Live.From} // nobody can be reached any more
 		for i := range sc.Nodes {

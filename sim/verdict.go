@@ -11,12 +11,13 @@ import (
 // A Verdict is what Check found in a history.
 type Verdict struct {
 	Hash       Hash
-	Leases     []Lease     // in the order in which they were granted
-	Violations []Violation // in the order in which they happened
-	Blocks     []Block     // which node blocked for whom, and when
-	Probes     Probes      // how often the run reached its dangerous states
-	Unmet      []Unmet     // the assumptions that the scenario does not keep, if something broke
-	Warnings   []string    // "one client: exclusion was never at stake"
+	Leases     []Lease         // in the order in which they were granted
+	Violations []Violation     // in the order in which they happened
+	Blocks     []Block         // which node blocked for whom, and when
+	Probes     Probes          // how often the run reached its dangerous states
+	TTLs       []time.Duration // for which keys were set and leases granted, each once, as they came; in whole milliseconds
+	Unmet      []Unmet         // the assumptions that the scenario does not keep with its TTLs and these, if something broke
+	Warnings   []string        // "one client: exclusion was never at stake"
 }
 
 // Lease is one grant as the world saw it. Instants are true time in

@@ -83,7 +83,7 @@ func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
 func (w *Witness) wants(key string, ttl time.Duration) {
 	w.p.forget(key)
 	w.p.wants = true
-	w.p.ttl.Store(int64(ttl))
+	w.p.asks(ttl)
 	w.note(Wanted, key, 0, 0, 0, nil)
 }
 
@@ -117,13 +117,13 @@ func (w *Witness) extended(key string, t redlock.Token, ttl time.Duration, err e
 
 // Extend is redlock.Locker's.
 func (w *Witness) Extend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
-	w.p.ttl.Store(int64(ttl))
+	w.p.asks(ttl)
 	return w.extended(key, t, ttl, w.inner.Extend(ctx, key, t, ttl))
 }
 
 // TryExtend is redlock.Locker's.
 func (w *Witness) TryExtend(ctx context.Context, key string, t redlock.Token, ttl time.Duration) error {
-	w.p.ttl.Store(int64(ttl))
+	w.p.asks(ttl)
 	return w.extended(key, t, ttl, w.inner.TryExtend(ctx, key, t, ttl))
 }
 

@@ -127,7 +127,7 @@ func (s *stepper) watch(step *Step, h *holding) {
 
 // watch is redlock.Watch, or that of a lock which has its own.
 func (w *Witness) watch(ctx context.Context, key string, t redlock.Token, ttl time.Duration) (context.Context, context.CancelFunc) {
-	w.p.ttl.Store(int64(ttl))
+	w.p.asks(ttl)
 	type watcher interface {
 		Watch(ctx context.Context, key string, t redlock.Token, ttl time.Duration) (context.Context, context.CancelFunc)
 	}

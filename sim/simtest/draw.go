@@ -12,8 +12,9 @@ import (
 )
 
 // Draw draws a scenario of sp value by value, so that a failure shrinks to fewer
-// machines and simpler numbers. It is for a rapid.Check of your own. It panics
-// if the Check of sp fails.
+// machines and simpler numbers. It is for a rapid.Check of your own: to keep what fails
+// as a file for replay, write its AppendJSON. If code of yours is run in it, give sp the
+// TTL of that. It panics if the Check of sp fails.
 func Draw(t *rapid.T, sp sim.Space) sim.Scenario { return sim.Draw(sp, drawer{t}) }
 
 // drawer is a sim.Drawer over rapid.

@@ -15,7 +15,8 @@ type trials struct {
 	t        testing.TB
 	opts     []sim.Option
 	runner   *sim.Runner
-	panicked *sim.Panic // by the last run
+	verdict  sim.Verdict // of the last run
+	panicked *sim.Panic  // by it
 }
 
 func newTrials(t testing.TB, w sim.Workload, opts []sim.Option) *trials {
@@ -54,7 +55,8 @@ func (x *trials) try(sc sim.Scenario) *failure {
 	f := &failure{}
 	returned := aside(func() { _, f.err = x.runner.Run(sc) })
 	if f.history = x.runner.History(); f.history != nil {
-		f.verdict = *x.runner.Check()
+		x.verdict = *x.runner.Check()
+		f.verdict = x.verdict
 	}
 	f.panicked = x.panicked
 	switch {
@@ -79,6 +81,13 @@ func first(v *sim.Verdict) *sim.Violation {
 		return &bugs[0]
 	}
 	return &v.Violations[0]
+}
+
+// misfits says that what broke in a scenario is beyond what the lock promises by TTLs
+// alone that the scenario was not drawn for: a node that stays away for 10 s after a
+// crash does not for one of 30 s.
+func (f *failure) misfits(sc *sim.Scenario) bool {
+	return f.broken != nil && sim.Explained(f.broken.Invariant, f.verdict.Unmet) && !sim.Explained(f.broken.Invariant, sim.Assumptions(sc))
 }
 
 // difference is the first step at which another run of the scenario is not the
