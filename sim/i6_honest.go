@@ -61,11 +61,14 @@ func (c *checker) ownWord(e *Event) bool {
 		return false // over connections, of which nothing is known
 	}
 	for o := range c.before(e) {
-		if o.Owner != e.Owner || o.Proc != e.Proc {
+		if o.Kind == Sent && o.Op == node.OpCommand && (o.Owner == 0 || o.Owner == e.Owner) {
+			return false // by a script of a lock that is not known here
+		}
+		if o.Owner != e.Owner || o.Kind != Sent && o.Proc != e.Proc {
 			continue
 		}
 		switch {
-		case o.Kind == Asked && node.Usual(o.Op) == redlock.OpExtend:
+		case o.Kind == Sent && node.Usual(o.Op) == redlock.OpExtend: // over a connection nothing is asked before
 			return false
 		case o.Kind == Granted, o.Kind == Extended, o.Kind == Unextended:
 			return true

@@ -31,12 +31,19 @@ func (q *inquiry) believed() belief {
 	_, of := broadcasts(q.h)
 	var asked *broadcast // to extend
 	wanted := false
+	sent := int64(-1) // true time at which the first message went out that may extend it, since the holder heard or spoke
 	for step := 1; step <= q.h.Len(); step++ {
 		e := q.h.Event(step)
 		if e.At >= q.lease.TrustEnds {
 			break
 		}
-		if int(e.Client) != q.client || AtNode(e.Kind) || q.h.Text(e.Key) != q.lease.Key {
+		if int(e.Client) != q.client || AtNode(e.Kind) {
+			continue
+		}
+		if e.Kind == sim.Sent && sent < 0 && (e.Op == node.OpCommand || node.Usual(e.Op) == redlock.OpExtend && q.h.Text(e.Owner) == q.lease.Owner) {
+			sent = e.At
+		}
+		if q.h.Text(e.Key) != q.lease.Key {
 			continue
 		}
 		wanted = wanted || e.Kind == sim.Wanted
@@ -49,13 +56,16 @@ func (q *inquiry) believed() belief {
 				asked = of[step]
 			}
 		case sim.Granted, sim.Extended:
-			said := e.Kind == sim.Granted && wanted || e.Kind == sim.Extended && lockSaid(of[step], e)
-			b.spoke = !said
+			said := e.Kind == sim.Granted && wanted || e.Kind == sim.Extended && (lockSaid(of[step], e) || sent >= 0)
+			if e.Kind == sim.Extended && said && asked == nil { // over a connection
+				b.set, b.extended, b.refused = sent, true, false
+			}
+			b.spoke, sent = !said, -1
 			if said {
 				b.lock, b.ttl, b.heard = e.Value, time.Duration(e.Nth)*time.Millisecond, true
 			}
 		case sim.Unextended:
-			b.unable, b.refused = e.At, true
+			b.unable, b.refused, sent = e.At, true, -1
 		}
 		if asked != nil && len(asked.granted()) >= q.cast.quorum && asked.ends <= step {
 			b.set, b.extended, b.refused = q.h.Event(asked.step).At, true, false
