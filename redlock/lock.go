@@ -114,7 +114,7 @@ type core struct {
 func (l *core) over(t Transport) error {
 	l.transport, l.n = t, t.Len()
 	if t, ok := t.(*transport); ok && len(l.observers) > 0 {
-		t.missed = l.missed
+		l.transport = observed{t, l.missed}
 	}
 	l.idle.Store(l.first.begin())
 	if l.fencing {
@@ -199,7 +199,7 @@ func (p *poll) begin() *poll {
 		if p.enough == nil { // the answer could be taken for one to the next request
 			panic("redlock: a transport goes on after the loop over its replies has ended")
 		}
-		if e := p.count(&r); e != nil && p.ctx.Err() == nil {
+		if e := p.count(&r); e != nil && !p.gaveUp(r.Err) {
 			p.lock.observe(p.ctx, Event{Kind: NodeFailed, Key: p.key, Node: e.Node, Err: e})
 		}
 		if p.enough(&p.tally) {
@@ -209,6 +209,11 @@ func (p *poll) begin() *poll {
 		return true
 	}
 	return p
+}
+
+// gaveUp says that why is no failure of a node: the caller's context has ended.
+func (p *poll) gaveUp(why error) bool {
+	return p.ctx.Err() != nil && errors.Is(why, context.Cause(p.ctx))
 }
 
 // missed tells the observers of a failure that came when no call waited for it any more.

@@ -51,6 +51,7 @@ func TestObserverIsToldOfEachFailureOnce(t *testing.T) {
 		{name: "with the others", good: 5 * ms, bad: 5 * ms},
 		{name: "after the others", good: ms, bad: 5 * ms},
 		{name: "long after", good: ms, bad: time.Minute},
+		{name: "before the caller has had enough", good: 20 * ms, bad: 5 * ms, within: 10 * ms},
 		{name: "when nobody waits", good: 20 * ms, bad: 30 * ms, within: 10 * ms},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -154,6 +155,40 @@ func TestObserverIsNotToldTwice(t *testing.T) {
 	})
 }
 
+// Locks that share a transport have each its own observers.
+func TestObserversOfASharedTransport(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		nodes, tr := fakes(3)
+		nodes[2].delay = func(int) time.Duration { return 10 * ms }
+		nodes[2].fail = func(int) error { return ErrNoAnswer }
+		var failures [2]failuresOf
+		var locks []*DistributedLock
+		for i := range failures {
+			l, err := Over(tr, WithObserver(&failures[i]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			locks = append(locks, l)
+		}
+		plain, err := Over(tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.Close()
+		for i, l := range append(locks, plain) {
+			if _, err := l.TryAcquire(context.Background(), fmt.Sprint("k", i), time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+		}
+		for i := range failures {
+			if got, want := failures[i].sorted(), []string{fmt.Sprintf("node2 acquire k%d: no answer", i)}; !slices.Equal(got, want) {
+				t.Errorf("lock %d: told %q, want %q", i, got, want)
+			}
+		}
+	})
+}
+
 // What has come by the time the listener has had enough is told as the listener leaves,
 // what comes later as the worker's lane is free; and a call that is used again begins
 // anew.
@@ -161,7 +196,7 @@ func TestCallTellsWhatItsListenerMissed(t *testing.T) {
 	t.Parallel()
 	var told []string
 	tr := &transport{workers: make([]worker, 3)}
-	tr.missed = func(m miss) { told = append(told, fmt.Sprint(m.op, " ", m.key, " ", m.reply.Node)) }
+	missed := func(m miss) { told = append(told, fmt.Sprint(m.op, " ", m.key, " ", m.reply.Node)) }
 	for i := range tr.workers {
 		tr.workers[i].transport = tr
 	}
@@ -173,7 +208,7 @@ func TestCallTellsWhatItsListenerMissed(t *testing.T) {
 		w.unlock()
 	}
 	use := func(req Request, heard int) {
-		c.ctx, c.req = context.Background(), &req
+		c.ctx, c.req, c.missed = context.Background(), &req, missed
 		answer(0, nil)
 		answer(1, ErrNoAnswer)
 		n := 0

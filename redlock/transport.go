@@ -47,7 +47,17 @@ type transport struct {
 	driven  bool        // the clock decides what runs when, as a simulator's does
 	calls   sync.Pool   // of *call
 	looking atomic.Bool // look will come
-	missed  func(miss)  // is told of failures that no caller was; nil: nobody is
+}
+
+// observed is a transport as a lock with observers has it. Several locks may share one.
+type observed struct {
+	*transport
+	missed func(miss)
+}
+
+// Broadcast implements Transport.
+func (o observed) Broadcast(ctx context.Context, req Request, timeout time.Duration) iter.Seq[Reply] {
+	return o.broadcast(ctx, req, timeout, o.missed)
 }
 
 // A miss is the failure of a node that the caller did not hear of: it had enough of
@@ -57,6 +67,7 @@ type miss struct {
 	op    Op
 	key   string
 	reply Reply
+	to    func(miss) // is told
 }
 
 // A worker carries the batches of one lane to its node.
@@ -96,9 +107,10 @@ type call struct {
 	timer     clockwork.Timer // of expire; the listener's, nil until it first has to wait
 	timed     bool            // and whether it is set
 
-	ctx   context.Context // of the broadcast
-	req   *Request
-	heard uint64 // the nodes whose answer or silence the listener knows: one bit a node
+	ctx    context.Context // of the broadcast
+	req    *Request
+	missed func(miss) // is told of failures that the listener is not; nil: nobody is
+	heard  uint64     // the nodes whose answer or silence the listener knows: one bit a node
 
 	mu      sync.Mutex // guards the rest; and what is above once nobody listens
 	replies []Reply    // in order of arrival
@@ -127,16 +139,19 @@ func (c *call) Receive(r Reply) {
 	if len(c.replies) == c.want {
 		w.wake(c)
 	}
-	if c.left && c.missed(&r) {
-		w.misses = append(w.misses, miss{c.ctx, c.req.Op, c.req.Key, r})
+	if c.left {
+		w.misses = c.miss(w.misses, &r)
 	}
 	c.recycle()
 }
 
-// missed says whether r is a failure that is to be told though nobody listens. A request
-// that its own caller took out of the line has not failed.
-func (c *call) missed(r *Reply) bool {
-	return r.Status == Failed && c.transport.missed != nil && c.heard&(1<<r.Node) == 0 && r.Err != errRecalled && !errors.Is(r.Err, ErrClosed)
+// miss appends r if it is a failure that is to be told though nobody listens. A request
+// that its own caller took out of the line has not failed. Mu is held.
+func (c *call) miss(misses []miss, r *Reply) []miss {
+	if r.Status != Failed || c.missed == nil || c.heard&(1<<r.Node) != 0 || r.Err == errRecalled || errors.Is(r.Err, ErrClosed) {
+		return misses
+	}
+	return append(misses, miss{c.ctx, c.req.Op, c.req.Key, *r, c.missed})
 }
 
 // expire says that the time to wait has passed.
@@ -199,20 +214,18 @@ func (c *call) leave() {
 	var misses []miss // there already, after what was enough
 	c.mu.Lock()
 	for i := range c.replies {
-		if c.missed(&c.replies[i]) {
-			misses = append(misses, miss{c.ctx, c.req.Op, c.req.Key, c.replies[i]})
-		}
+		misses = c.miss(misses, &c.replies[i])
 	}
 	c.left, c.kept, c.timed = true, late, false
 	c.recycle()
 	c.mu.Unlock()
-	c.transport.tell(misses)
+	tell(misses)
 }
 
 // tell tells of misses. No mutex is held.
-func (t *transport) tell(misses []miss) {
+func tell(misses []miss) {
 	for _, m := range misses {
-		t.missed(m)
+		m.to(m)
 	}
 }
 
@@ -227,18 +240,23 @@ func (c *call) recycle() {
 	}
 	clear(c.replies)
 	c.replies, c.left = c.replies[:0], false
-	c.ctx, c.req, c.heard = nil, nil, 0
+	c.ctx, c.req, c.missed, c.heard = nil, nil, nil, 0
 	c.transport.calls.Put(c)
 }
 
 // Broadcast implements Transport. Replies are yielded as soon as half of the nodes have
 // answered, and then one by one.
 func (t *transport) Broadcast(ctx context.Context, req Request, timeout time.Duration) iter.Seq[Reply] {
+	return t.broadcast(ctx, req, timeout, nil)
+}
+
+// broadcast is Broadcast, with somebody who is told of failures that the caller is not.
+func (t *transport) broadcast(ctx context.Context, req Request, timeout time.Duration, missed func(miss)) iter.Seq[Reply] {
 	return func(yield func(Reply) bool) {
 		c := t.newCall()
 		defer c.leave()
 		now, req := t.now(), &req
-		c.ctx, c.req = ctx, req
+		c.ctx, c.req, c.missed = ctx, req, missed
 		for i := range t.workers {
 			t.workers[i].push(now, req, timeout, c)
 		}
@@ -313,7 +331,7 @@ func (w *worker) unlock() {
 	if c != nil {
 		c.rouse()
 	}
-	w.transport.tell(misses)
+	tell(misses)
 }
 
 // work sends batch after batch until there has been none for a moment. Whoever a reply
