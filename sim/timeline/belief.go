@@ -109,16 +109,17 @@ func (q *inquiry) ranOutAway(g blocker) string {
 	if time.Duration(counted) <= ttl+2*time.Millisecond {
 		return ""
 	}
-	for _, x := range q.on(g.nodes[0], span{set, b.To}, "crash", "pause") {
-		what := "was down"
-		if len(g.nodes) > 1 {
-			what = "were down"
-		}
-		if x.Kind == "pause" {
-			what = "stood still"
-		}
-		return fmt.Sprintf("%s had the key for %s, as asked, and %s from %s on: that kept others out until %s.",
-			q.cast.nodes(g.nodes), length(ttl), what, shortest(x.from), shortest(b.To))
+	away := q.on(g.nodes[0], span{set, b.To}, "crash", "pause")
+	if len(away) == 0 {
+		return ""
 	}
-	return ""
+	what := "was down"
+	switch {
+	case away[0].Kind == "pause":
+		what = "stood still"
+	case len(g.nodes) > 1:
+		what = "were down"
+	}
+	return fmt.Sprintf("%s had the key for %s, as asked, and %s from %s on: that kept others out until %s.",
+		q.cast.nodes(g.nodes), length(ttl), what, shortest(away[0].from), shortest(b.To))
 }
