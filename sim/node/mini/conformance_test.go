@@ -127,7 +127,8 @@ func drawn(t *rapid.T, kinds []string, grain time.Duration) step {
 }
 
 // TestConformance: the fast node and miniredis answer alike, and have the same keys
-// until the same readings, by either rule of expiry, also when the clock is stepped, and after a rollback.
+// until the same readings, by either rule of expiry, also when the clock is stepped, and
+// after a rollback.
 func TestConformance(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent()) // neither has a goroutine
 	total := sequences(100_000)

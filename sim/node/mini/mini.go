@@ -161,7 +161,7 @@ func (s *store) put(key string, v value) {
 	s.redis.Del(key)
 	if ttl := time.Duration(v.when-s.ms)*time.Millisecond + s.more; v.there && ttl > 0 {
 		s.redis.Set(key, v.owner)
-		s.redis.SetTTL(key, ttl+s.more)
+		s.redis.SetTTL(key, ttl)
 	}
 	if s.fences[key] {
 		s.redis.Del(redlock.FenceKey(key))
