@@ -121,8 +121,8 @@ func (p *pictures) write(file string, is func([]byte) bool, draw func(io.Writer)
 	if p.drawn > 1 {
 		ext := filepath.Ext(file)
 		stem := strings.TrimSuffix(file, ext)
-		for file = fmt.Sprintf("%s-%d%s", stem, p.drawn, ext); !picture.MayReplace(file, is); p.drawn++ {
-			file = fmt.Sprintf("%s-%d%s", stem, p.drawn+1, ext)
+		for file = p.numbered(stem, ext); !picture.MayReplace(file, is); file = p.numbered(stem, ext) {
+			p.drawn++
 		}
 	}
 	if !picture.MayReplace(file, is) { // since check looked
@@ -136,6 +136,10 @@ func (p *pictures) write(file string, is func([]byte) bool, draw func(io.Writer)
 		return "", fail(statusFault, "%s could not be written: %w", file, err)
 	}
 	return file, nil
+}
+
+func (p *pictures) numbered(stem, ext string) string {
+	return fmt.Sprintf("%s-%d%s", stem, p.drawn, ext)
 }
 
 // into writes to a device, such as /dev/stdout.
