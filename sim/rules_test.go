@@ -410,3 +410,16 @@ func TestRulesReachEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestProductionIsThere: what is refused by its name is called so.
+func TestProductionIsThere(t *testing.T) {
+	t.Parallel()
+	r := newRules(t)
+	for what := range production {
+		dir, name, _ := strings.Cut(what, ".")
+		p, err := r.from.Import(module + dir)
+		if err != nil || p.Scope().Lookup(name) == nil {
+			t.Errorf("there is no %s (%v)", what, err)
+		}
+	}
+}

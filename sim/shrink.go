@@ -34,8 +34,9 @@ var ErrDiffers = errors.New("sim: two runs of one scenario differ")
 //
 // The result breaks no assumption that sc keeps, so a bug stays one, and expects
 // its own verdict. Options are those of Run: with a workload of code the clients'
-// steps are left alone, and so is a TTL that the code asks for. A panic of a process in a smaller scenario counts as
-// another failure; runtime.Goexit, which t.FailNow calls, is passed on.
+// steps are left alone, and so is a TTL that the code asks for. A panic of a process in a
+// smaller scenario counts as another failure; runtime.Goexit, which t.FailNow calls, is
+// passed on.
 //
 // The error is Run's, ErrNotBroken or ErrDiffers, and sc is then returned as it is.
 func Shrink(ctx context.Context, sc Scenario, keep Invariant, opts ...Option) (Scenario, int, error) {
