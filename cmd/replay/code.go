@@ -33,37 +33,24 @@ func (sub *subject) hasSteps() error {
 
 // rerun is the command that runs a scenario with the code of the test that kept it.
 func (sub *subject) rerun() string {
-	test := sub.sc.Name
-	if !strings.HasPrefix(test, "Test") {
-		test = ""
-	}
-	file, folder := "FILE", ""
-	if sub.file != "" {
-		file = sub.file
-		if before, after, ok := cutLast(filepath.ToSlash(filepath.Clean(file)), keptIn+"/"); ok && (before == "" || strings.HasSuffix(before, "/")) {
-			file, folder = keptIn+"/"+after, filepath.Clean(before)
-		} else if abs, err := filepath.Abs(file); err == nil {
-			file = abs // the test looks for it from the folder of its package
-		}
-	}
 	argv := []string{"go", "test"}
-	if folder != "" && folder != "." {
-		argv = append(argv, "-C", folder)
+	file, run, pkg := "FILE", "TEST", "PACKAGE"
+	if before, after, ok := cutLast(filepath.ToSlash(filepath.Clean(sub.file)), keptIn+"/"); ok && (before == "" || strings.HasSuffix(before, "/")) {
+		file, pkg = keptIn+"/"+after, "."
+		if folder := filepath.Clean(before); folder != "." {
+			argv = append(argv, "-C", folder)
+		}
+	} else if abs, err := filepath.Abs(sub.file); err == nil && sub.file != "" {
+		file = abs // the test looks for it from the folder of its package
 	}
-	if test != "" {
-		parts := strings.Split(test, "/")
+	if strings.HasPrefix(sub.sc.Name, "Test") {
+		parts := strings.Split(sub.sc.Name, "/")
 		for i := range parts {
 			parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
 		}
-		argv = append(argv, "-run", strings.Join(parts, "/"))
-	} else {
-		argv = append(argv, "-run", "TEST")
+		run = strings.Join(parts, "/")
 	}
-	if folder == "" {
-		argv = append(argv, "PACKAGE")
-	} else {
-		argv = append(argv, ".")
-	}
+	argv = append(argv, "-run", run, pkg)
 	return fmt.Sprintf("DRIFTLOCK_SCENARIO=%s %s", command([]string{file}), command(argv))
 }
 

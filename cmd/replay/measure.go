@@ -71,10 +71,8 @@ machine.`,
 			case f.ttl < 2*time.Millisecond || f.ttl > 24*time.Hour:
 				return fmt.Errorf("--ttl %v: must be from 2ms to 24h", f.ttl)
 			}
-			if was, err := os.Stat(f.out); err == nil && was.Mode().IsRegular() && was.Size() > 0 {
-				if _, err := measure.Load(f.out); err != nil {
-					return fmt.Errorf("--out: %w; it would be written over: name another file", err)
-				}
+			if err := mayReplace(f.out, measure.Load); err != nil {
+				return err
 			}
 			servers, err := serversOf(f.nodes)
 			if err != nil {

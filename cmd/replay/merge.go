@@ -40,10 +40,8 @@ it. Shards that are missing are named, and the exit status is then 4.
 
 // merge joins files of records.
 func (a *app) merge(files []string, out string) error {
-	if was, err := os.Stat(out); err == nil && was.Mode().IsRegular() {
-		if _, err := readRecords(out); err != nil {
-			return fmt.Errorf("--out: %w; it would be written over: name another file", err)
-		}
+	if err := mayReplace(out, readRecords); err != nil {
+		return err
 	}
 	var all []*findings.Records
 	for _, file := range files {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -107,4 +108,15 @@ func command(argv []string) string {
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+// mayReplace refuses a file of --out with a text of another kind than read reads.
+func mayReplace[T any](out string, read func(file string) (T, error)) error {
+	if was, err := os.Stat(out); err != nil || !was.Mode().IsRegular() || was.Size() == 0 {
+		return nil
+	}
+	if _, err := read(out); err != nil {
+		return fmt.Errorf("--out: %w; it would be written over: name another file", err)
+	}
+	return nil
 }

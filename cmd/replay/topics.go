@@ -147,10 +147,10 @@ const filesTopic = `Files without a name of yours are written to the current fol
   driftlock-NAME-shrunk.json    by shrink
   driftlock-NAME.history        by run --record: a run with every event
 
-A file is there whole or not at all, also if the program is interrupted. One that has another text already is never
-written over: the new one is called …-2, …-3 and so on. A file that you name (--html,
---perfetto, --out, --records) is written over if it is of the same kind, and refused if
-it is anything else.
+A file is there whole or not at all, also if the program is interrupted. One that has
+another text already is never written over: the new one is called …-2, …-3 and so on.
+A file that you name (--html, --perfetto, --out, --records) is written over if it is of
+the same kind, and refused if it is anything else.
 
 A scenario file replays as long as the code that runs it does the same. A history
 can be read and told without that code: keep it beside a red build.`
