@@ -13,7 +13,7 @@
 //
 // Determinism: no real time, no global source of randomness, no goroutine, no
 // order of a map, no float, address or environment reaches a decision or the history.
-// The exceptions are few functions (those of run.go that watch over the world in real
-// time, and of search.go, which runs many worlds at once, are some), each named with
+// The exceptions are few functions, such as those of run.go that watch over the world in
+// real time and those of search.go, which runs many worlds at once: each is named with
 // its reason in the test that holds everything else to the rule.
 package sim

@@ -196,10 +196,10 @@ func (sp Space) TTL(d time.Duration) Space {
 }
 
 // Fit makes the space one of scenarios for code that asks for these TTLs (see
-// Verdict.TTLs): drift, steps, quarantines and the validity that a grant must have are
-// drawn so that what is covered of one TTL is of all. If the space draws the TTL, it is
-// fixed to the longest: delays, timeouts and the length of the run go with that. Without
-// any nothing changes.
+// History.Wanted and Verdict.TTLs): drift, steps, quarantines and the validity that a
+// grant must have are drawn so that what is covered of one TTL is of all. If the space
+// draws the TTL, it is fixed to the longest: delays, timeouts and the length of the run
+// go with that. Without any nothing changes.
 func (sp Space) Fit(ttls ...time.Duration) Space {
 	sp.asked = nil
 	for _, d := range ttls {

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"testing"
@@ -117,7 +116,7 @@ func scenarios(t *testing.T, n int) {
 	if testing.Short() {
 		n *= 5
 	}
-	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+	if raced() {
 		n *= 5
 	}
 	setFlag(t, "rapid.checks", fmt.Sprint(n))

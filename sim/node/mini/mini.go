@@ -8,8 +8,9 @@
 // has a nanosecond more than it was given: all readings are whole milliseconds, so that
 // changes nothing else.
 //
-// Where it differs from the fast store: of what a lock should not ask (package node,
-// OpDelete and on) it knows OpDelete alone.
+// Where it differs from the fast store: without a fence number it refuses an acquire of
+// a key that is its owner's already, as Redis does; and of what a lock should not ask
+// (package node, OpDelete and on) it knows OpDelete alone.
 package mini
 
 import (
