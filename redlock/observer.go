@@ -7,7 +7,7 @@ import (
 )
 
 // An Observer is told what happens to a lock, in the goroutine in which it
-// happens: it must be safe for concurrent use and must not block. Of a node's
+// happens: it must be safe for concurrent use and must neither block nor panic. Of a node's
 // failure it is told once a request: by the call that waits for the node, or, if
 // that has had enough of the others' answers, by the goroutine that serves the
 // node, possibly after the call has returned. (A Transport of one's own tells only
