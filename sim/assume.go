@@ -30,6 +30,9 @@ func (a Assumption) String() string { return fmt.Sprintf("A%d", uint8(a)) }
 type Unmet struct {
 	Assumption Assumption
 	Text       string // "C stepped by 1s, the budget was 100ms"
+	// Options says that the scenario's drift factor and buffer keep it, and those of a
+	// lock that code made with options of its own do not.
+	Options bool
 }
 
 // Assumptions says which assumptions a scenario does not keep, decided from the
@@ -42,12 +45,13 @@ type Unmet struct {
 // the scenario. A1 and A3 share that one budget: steps are blamed for what rates
 // alone would not have used up. An assumption that is not kept need not break
 // anything: more nodes than a bare quorum are slack.
-func Assumptions(sc *Scenario) []Unmet { return assumptions(sc, nil) }
+func Assumptions(sc *Scenario) []Unmet { return assumptions(sc, nil, nil) }
 
 // assumptions is Assumptions where keys were also set for other TTLs than those that
-// stand in the scenario: by code, or by a lock of a test's own.
-func assumptions(sc *Scenario, asked []time.Duration) []Unmet {
-	a := assumer{sc: sc, asked: asked}
+// stand in the scenario, by code or by a lock of a test's own, and where locks with
+// options of their own trusted them for so long.
+func assumptions(sc *Scenario, asked []time.Duration, trusts []trust) []Unmet {
+	a := assumer{sc: sc, asked: asked, trusts: trusts}
 	a.clocks()
 	a.losses()
 	a.stops()
@@ -74,13 +78,14 @@ func Explained(inv Invariant, unmet []Unmet) bool {
 }
 
 type assumer struct {
-	sc    *Scenario
-	asked []time.Duration
-	unmet []Unmet
+	sc     *Scenario
+	asked  []time.Duration
+	trusts []trust
+	unmet  []Unmet
 }
 
 func (a *assumer) say(what Assumption, format string, args ...any) {
-	a.unmet = append(a.unmet, Unmet{what, fmt.Sprintf(format, args...)})
+	a.unmet = append(a.unmet, Unmet{Assumption: what, Text: fmt.Sprintf(format, args...)})
 }
 
 // ttls are all that anybody acquires or extends with, cut to whole milliseconds.
@@ -148,20 +153,53 @@ func (a *assumer) clocks() {
 		n := &a.sc.Nodes[i]
 		_, fastest := a.rates(n.Name, n.Clock.Rate)
 		steps := a.steps(n.Name)
+		kept := true
 		for _, ttl := range ttls {
-			budget := budgetOf(n, ttl, trustNs(clock.Duration(ttl), ppb, a.sc.Lock.Buffer)+bends, fastest, slowest)
-			left := nanoseconds(budget)
-			switch {
-			case budget.Sign() < 0:
+			what, left := spent(budgetOf(n, ttl, trustNs(clock.Duration(ttl), ppb, a.sc.Lock.Buffer)+bends, fastest, slowest), steps)
+			switch what {
+			case A1:
 				a.say(A1, "%s runs at up to %v and %s at down to %v: with a TTL of %v that is %v more than a factor of %s and a buffer of %v cover", n.Name, fastest, slow, slowest, ttl, -left, a.sc.Lock.Factor, a.sc.Lock.Buffer)
-			case budget.Cmp(big.NewRat(int64(steps), 1)) < 0:
+			case A3:
 				a.say(A3, "%s stepped by %v, the budget was %v (TTL %v, factor %s, buffer %v)", n.Name, steps, left, ttl, a.sc.Lock.Factor, a.sc.Lock.Buffer)
 			default:
 				continue
 			}
+			kept = false
 			break
 		}
+		for i := 0; kept && i < len(a.trusts); i++ { // what is no longer than the scenario's is kept with that
+			t := &a.trusts[i]
+			what, left := spent(budgetOf(n, t.ttl, t.longest+bends, fastest, slowest), steps)
+			switch what {
+			case A1:
+				a.say(A1, "%s runs at up to %v and %s at down to %v, and %s: that is %v too long", n.Name, fastest, slow, slowest, a.byOptions(t, ppb), -left)
+			case A3:
+				a.say(A3, "%s stepped by %v, the budget was %v: %s", n.Name, steps, left, a.byOptions(t, ppb))
+			default:
+				continue
+			}
+			a.unmet[len(a.unmet)-1].Options, kept = true, false
+		}
 	}
+}
+
+// spent says which assumption a budget does not keep, 0 if both, and what of it was
+// left for steps.
+func spent(budget *big.Rat, steps time.Duration) (what Assumption, left time.Duration) {
+	switch {
+	case budget.Sign() < 0:
+		what = A1
+	case budget.Cmp(big.NewRat(int64(steps), 1)) < 0:
+		what = A3
+	}
+	return what, nanoseconds(budget)
+}
+
+// byOptions says that a lock trusted a TTL for longer than it may in the scenario.
+func (a *assumer) byOptions(t *trust, ppb int64) string {
+	allowed := trustNs(clock.Duration(t.ttl), ppb, a.sc.Lock.Buffer)
+	return fmt.Sprintf("a lock that the code made with options of its own trusted a TTL of %v for %v, where the scenario's factor of %s and buffer of %v allow %v",
+		t.ttl, time.Duration(t.longest), a.sc.Lock.Factor, a.sc.Lock.Buffer, time.Duration(allowed))
 }
 
 // budgetOf is what is left of a TTL, in nanoseconds of a node's clock, when the

@@ -88,7 +88,7 @@ func (c *checker) check(h *History) *Verdict {
 		return cmp.Compare(b.Invariant, a.Invariant) // the cause, I2, before its effect, I1
 	})
 	if len(v.Violations) > 0 {
-		v.Unmet = assumptions(&h.scenario, v.TTLs)
+		v.Unmet = assumptions(&h.scenario, v.TTLs, h.trusts())
 	}
 	if len(h.scenario.Clients) == 1 {
 		v.Warnings = append(v.Warnings, "one client: exclusion was never at stake")

@@ -28,7 +28,8 @@ type History struct {
 	full     bool  // it had more
 	spare    Event // for what is not history
 	wanted   []time.Duration
-	guesses  [32]Text // texts by their ends: the same few strings come again and again
+	options  []deadline // that locks with options of the code told: as little a part of it as what is wanted
+	guesses  [32]Text   // texts by their ends: the same few strings come again and again
 }
 
 // Hash names a history: equal hashes mean that everything that happened, and
@@ -80,7 +81,7 @@ func (h *History) End() int64 { return h.end }
 
 func (h *History) reset(sc *Scenario) {
 	h.scenario, h.events, h.texts, h.end = *sc, h.events[:0], append(h.texts[:0], ""), 0
-	h.closed, h.full, h.room, h.wanted = false, false, 0, h.wanted[:0]
+	h.closed, h.full, h.room, h.wanted, h.options = false, false, 0, h.wanted[:0], h.options[:0]
 	h.hash = hasher{sum: 0x9e3779b97f4a7c15}
 	h.place(64)
 }

@@ -20,6 +20,7 @@ func (p *Process) Lock(opts ...redlock.Option) *Witness {
 	if own == nil || p.inOwn {
 		w := p.Witness(p.locker(opts))
 		w.silent = p.inOwn // its user is the lock around it
+		w.options = len(opts) > 0 && p.c.w.sc.Lock.Kind != kindFlawed
 		return w
 	}
 	p.inOwn = true

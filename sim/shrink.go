@@ -85,7 +85,7 @@ func shrink(ctx context.Context, sc Scenario, keep Invariant, least floor, opts 
 // goal is what a smaller scenario must have in common with the first.
 type goal struct {
 	keep   Invariant
-	unmet  uint // assumptions that need not be kept, a bit each
+	unmet  uint // assumptions that need not be kept, a bit each: those that options of the code break have others
 	inTime bool // the break is over before the run is
 	heals  bool // a quorum of nodes is well when progress is demanded
 	asked  bool // code asks for the scenario's TTL
@@ -116,7 +116,11 @@ func goalOf(r *Runner, sc Scenario, keep Invariant) (goal, error) {
 
 func unmetSet(unmet []Unmet) (set uint) {
 	for _, u := range unmet {
-		set |= 1 << u.Assumption
+		bit := uint(u.Assumption)
+		if u.Options {
+			bit += uint(A6)
+		}
+		set |= 1 << bit
 	}
 	return set
 }

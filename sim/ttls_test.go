@@ -94,7 +94,7 @@ func TestFit(t *testing.T) {
 			if sc.Lock.TTL != c.ttl {
 				t.Fatalf("%s, seed %d: a TTL of %v, want %v", sp.Name(), seed, sc.Lock.TTL, c.ttl)
 			}
-			for _, u := range assumptions(&sc, ttls) {
+			for _, u := range assumptions(&sc, ttls, nil) {
 				if u.Assumption != A6 {
 					t.Fatalf("%s, seed %d: %v: %s", sp.Name(), seed, u.Assumption, u.Text)
 				}

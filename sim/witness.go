@@ -14,13 +14,17 @@ import (
 // is believed (Process.Holds), trust is taken to last until Release is called or
 // the TTL has passed on the client's clock.
 type Witness struct {
-	inner  redlock.Locker
-	p      *Process
-	silent bool // it tells nothing: another is around it
+	inner   redlock.Locker
+	p       *Process
+	silent  bool // it tells nothing: another is around it
+	options bool // the code chose those of the real lock
 }
 
 // Witness wraps a lock of your own.
-func (p *Process) Witness(l redlock.Locker) *Witness { return &Witness{inner: l, p: p} }
+func (p *Process) Witness(l redlock.Locker) *Witness {
+	_, options := l.(*redlock.DistributedLock) // not made by Lock
+	return &Witness{inner: l, p: p, options: options}
+}
 
 var _ redlock.Locker = (*Witness)(nil)
 
@@ -74,7 +78,11 @@ func (w *Witness) spoken(key string, t redlock.Token) bool {
 func (w *Witness) until(t redlock.Token, ttl time.Duration) int64 {
 	until := t.ValidUntil()
 	if _, tells := w.inner.(*redlock.DistributedLock); tells || !until.IsZero() {
-		return w.p.reading(until)
+		reading := w.p.reading(until)
+		if w.options {
+			w.p.options(t.String(), reading)
+		}
+		return reading
 	}
 	return later(w.p.local(), ttl)
 }

@@ -118,14 +118,22 @@ func (a *Account) assumptions(c cast, v sim.Verdict, x sim.Violation) {
 		a.say("BUG: ", "nothing in this run is beyond what the lock promises. It is a fault of the lock, of the code around it, or of the simulator.")
 		return
 	}
+	unmet := v.Unmet
+	mine := func(u sim.Unmet) bool { return u.Options && sim.Explained(x.Invariant, []sim.Unmet{u}) }
+	if i := slices.IndexFunc(unmet, mine); i >= 0 { // the first will do: the others say it of other nodes
+		a.say("Options: ", fmt.Sprintf("%s (%v). That is for the options of the code to mend.", clean(unmet[i].Text), unmet[i].Assumption))
+		unmet = slices.DeleteFunc(slices.Clone(unmet), func(u sim.Unmet) bool { return u.Options || !sim.Explained(x.Invariant, []sim.Unmet{u}) })
+	}
 	var what []string
-	for _, u := range v.Unmet {
+	for _, u := range unmet {
 		text := fmt.Sprintf("%s (%v)", beyond[u.Assumption], u.Assumption)
 		if !slices.Contains(what, text) {
 			what = append(what, text)
 		}
 	}
-	a.say("Not promised: ", "anything under "+join(what)+".")
+	if len(what) > 0 {
+		a.say("Not promised: ", "anything under "+join(what)+".")
+	}
 }
 
 // Headline says what broke, in words that need no knowledge of the theory.

@@ -468,6 +468,13 @@ func (q *inquiry) wouldHaveHeld(v sim.Verdict, tried sim.Factor, found sorts) st
 	if len(advice) > 0 {
 		return strings.Join(advice, " ")
 	}
+	switch mine, all := byOptions(v.Unmet); {
+	case all:
+		return fmt.Sprintf("the lock of the scenario, with its factor of %s and buffer of %s: p.Lock() without options that set others.",
+			clean(q.cast.Lock.Factor), length(time.Duration(q.cast.Lock.Buffer)))
+	case mine: // the scenario's factor is not the one that did not hold
+		return ""
+	}
 	if found.rounded {
 		buffer := time.Duration(q.cast.Lock.Buffer) - q.lease.Margin()
 		return fmt.Sprintf("redlock.WithClockDriftBuffer(%d * time.Millisecond); it was %s. The default is 2 ms.",
@@ -488,6 +495,18 @@ func (q *inquiry) wouldHaveHeld(v sim.Verdict, tried sim.Factor, found sorts) st
 		text += " Better: let the nodes' clocks be slewed and never stepped."
 	}
 	return text
+}
+
+// byOptions says whether options of the code break an assumption that leases rest on,
+// and whether nothing else does.
+func byOptions(unmet []sim.Unmet) (some, all bool) {
+	all = true
+	for _, u := range unmet {
+		if sim.Explained(sim.I2, []sim.Unmet{u}) {
+			some, all = some || u.Options, all && u.Options
+		}
+	}
+	return some, some && all
 }
 
 // decimal is a factor without trailing zeros: "0.0768".
