@@ -99,6 +99,10 @@ func ended(status int) error {
 	return &failure{status: status}
 }
 
+// The templates of all commands share their functions. This one takes its time, so that
+// only --version asks.
+func init() { cobra.AddTemplateFunc("codeVersion", codeVersion) }
+
 // execute runs a command line and returns its exit status.
 func (a *app) execute(ctx context.Context, args []string) (status int) {
 	defer func() {
@@ -176,7 +180,6 @@ or with the file that a red build has left: "replay run FILE".
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cobra.AddTemplateFunc("codeVersion", codeVersion) // which takes its time
 	root.SetVersionTemplate("{{.Name}} {{codeVersion}}\n")
 	root.SetOut(a.out)
 	root.SetErr(a.err)
