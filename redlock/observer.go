@@ -7,11 +7,11 @@ import (
 )
 
 // An Observer is told what happens to a lock, in the goroutine in which it
-// happens: it must be safe for concurrent use and must neither block nor panic. Of a node's
-// failure it is told once a request: by the call that waits for the node, or, if
-// that has had enough of the others' answers, by the goroutine that serves the
-// node, possibly after the call has returned. (A Transport of one's own tells only
-// of what is waited for.)
+// happens: it must be safe for concurrent use and must neither block nor panic.
+// Of a node's failure it is told once a request: by the call that waits for the
+// node, or, if that has had enough of the others' answers, by the goroutine that
+// serves the node, possibly after the call has returned. (A Transport of one's own
+// tells only of what is waited for.)
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
