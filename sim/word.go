@@ -13,9 +13,6 @@ import (
 // true time at which the lock was over by what it had said itself before; never if it had
 // said nothing.
 func (c *checker) wordOf(e *Event) (own bool, over int64) {
-	if c.owners[e.Owner].attempt == 0 {
-		return false, never // over connections, of which nothing is known
-	}
 	over = never
 	asked := 0                // the step of the last message that may have extended the lock
 	spoken := map[int16]int{} // that at which each process last heard or spoke of it
